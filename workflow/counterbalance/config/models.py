@@ -1,0 +1,244 @@
+"""Every setting of a study, with its type, default and meaning. The reference page is generated from here."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from counterbalance.config.names import Id, find_collision
+from counterbalance.config.vendors import Block, LocalModel, Model, ReplayModel, SimulatedModel
+
+__all__ = [
+    "Analysis",
+    "Arrangement",
+    "Columns",
+    "Dataset",
+    "Experiment",
+    "GenerateRead",
+    "Key",
+    "Limits",
+    "LocalModel",
+    "LogprobRead",
+    "Model",
+    "OptionTextRead",
+    "Prompt",
+    "Read",
+    "ReplayModel",
+    "SimulatedModel",
+    "StudyConfig",
+    "Take",
+]
+
+Sha256 = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+class Key(Block):
+    """How the answer key is written; declared once per data set and never guessed."""
+
+    type: Literal["letter", "index", "text"] = Field(
+        description="`letter`: A, B, ...; `index`: a number; `text`: the option's text."
+    )
+    base: Literal[0, 1] | None = Field(None, description="Number of the first option; needed when `type` is `index`.")
+
+    @model_validator(mode="after")
+    def _base_belongs_to_index(self) -> Self:
+        if (self.type == "index") != (self.base is not None):
+            raise ValueError("`base` (0 or 1) is needed when `type` is `index`, and only then")
+        return self
+
+
+class Columns(Block):
+    """Which column holds what. Header-less files name their columns column_1, column_2, ..."""
+
+    question: str = Field("question", description="Column of the question.")
+    options: list[str] | str = Field(
+        description="Columns of the options in order, or the one column that holds a list of texts (JSONL, Parquet)."
+    )
+    key: str | None = Field("key", description="Column of the correct answer; null where items have none.")
+    id: str | None = Field(None, description="Column of the item id; without one, ids are made from the content.")
+    group: str | None = Field(None, description="Column naming the shared source of items that belong together.")
+    strata: list[str] = Field([], description="Columns kept as strata.")
+
+
+class Take(Block):
+    """Use part of a data set: the first n valid items, or n drawn by the study's seed."""
+
+    n: Annotated[int, Field(ge=1)] = Field(description="Number of items.")
+    how: Literal["first", "random"] = Field("first", description="Which ones.")
+
+
+class Dataset(Block):
+    """A source of items; each data set is one subset in the tables."""
+
+    id: Id = Field(description="Name of the subset in cells, paths and the report.")
+    path: str = Field(
+        description="File, relative to the project, or hf://datasets/OWNER/NAME@REVISION/FILE with a pinned revision."
+    )
+    format: Literal["csv", "csv_headerless", "jsonl", "parquet"] = Field(description="How the file is written.")
+    sha256: Sha256 | None = Field(None, description="Expected hash of the file; needed for hf:// paths.")
+    columns: Columns = Field(description="Which column holds what.")
+    key: Key | None = Field(None, description="How the answer key is written; needed where a key column is named.")
+    take: Take | None = Field(None, description="Use only part of the valid items.")
+    trailing_empty_options: bool = Field(
+        False, description="Whether empty option fields at the end of a row mean that the item has fewer options."
+    )
+    exclude: list[Literal["option_refers_to_others", "duplicate_options"]] = Field(
+        ["option_refers_to_others"],
+        description="Rules under which an item is excluded and listed. What no rule names stops the run.",
+    )
+    licence: str = Field(description="Licence of the items, as the report prints it.")
+    source: str = Field(description="Where the items come from, as the report prints it.")
+
+
+class Arrangement(Block):
+    """Which orders of an item's options are asked."""
+
+    scheme: Literal["exhaustive", "cyclic", "williams", "sampled", "identity_reverse"] = Field(
+        "exhaustive", description="Family of orders; see docs/arrangements.md."
+    )
+    n: Annotated[int, Field(ge=1)] | None = Field(None, description="Orders per item; needed when `sampled`.")
+
+    @model_validator(mode="after")
+    def _n_belongs_to_sampled(self) -> Self:
+        if (self.scheme == "sampled") != (self.n is not None):
+            raise ValueError("`n` is needed when `scheme` is `sampled`, and only then")
+        return self
+
+
+class Prompt(Block):
+    """How an item becomes a prompt."""
+
+    template: str = Field(description="Jinja2 file, relative to the project.")
+    style: Literal["chat", "plain"] = Field(description="One user message, or bare text to continue.")
+    system: str | None = Field(None, description="System message of a chat prompt.")
+    examples: str | None = Field(None, description="YAML file of solved examples shown before the item.")
+    labels: list[str] | None = Field(
+        None, description="Labels in slot order, at least as many as the longest item has options; A to Z by default."
+    )
+
+    @model_validator(mode="after")
+    def _system_needs_chat(self) -> Self:
+        if self.system is not None and self.style == "plain":
+            raise ValueError("`system` needs `style: chat`; a plain prompt has no system message")
+        if self.labels is not None and find_collision(self.labels):
+            raise ValueError(f"`labels` must differ from each other after case folding; {self.labels} do not")
+        return self
+
+
+class GenerateRead(Block):
+    """Let the model write, and read its answer from the text."""
+
+    kind: Literal["generate"]
+    max_tokens: Annotated[int, Field(ge=1)] = Field(16, description="Output limit in tokens.")
+    temperature: Annotated[float, Field(ge=0, le=2)] = Field(0.0, description="Sampling temperature asked for.")
+    stop: list[str] = Field([], description="Texts at which the output ends.")
+
+
+class LogprobRead(Block):
+    """Read the log-probability of each option's label as the next token."""
+
+    kind: Literal["logprob"]
+    top: Annotated[int, Field(ge=2, le=1000)] = Field(200, description="How many tokens the model is asked to list.")
+    min_label_mass: Share = Field(0.05, description="Below this total probability of all labels a reply is `unusable`.")
+
+
+class OptionTextRead(Block):
+    """Read the log-probability of each option's own words after the prompt."""
+
+    kind: Literal["option_text"]
+    length: Literal["sum", "per_token", "per_character"] = Field(
+        "sum", description="Whether the sum is compared as it is or divided by the option's length."
+    )
+    prefix: str = Field(" ", description="Text between the prompt and the option's words.")
+
+
+Read = Annotated[GenerateRead | LogprobRead | OptionTextRead, Field(discriminator="kind")]
+
+
+class Experiment(Block):
+    """One design joined with items, models, a prompt and a way to read the model."""
+
+    id: Id = Field(description="Name of the experiment in cells, paths and the report.")
+    design: Literal["mcq"] = Field(description="Which design analyses it.")
+    datasets: Annotated[list[Id], Field(min_length=1)] = Field(description="Ids of the data sets it uses.")
+    models: Annotated[list[Id], Field(min_length=1)] = Field(description="Ids of the models it asks.")
+    prompt: Prompt = Field(description="How an item becomes a prompt.")
+    read: Read = Field(description="How the model's answer is read.")
+    arrangement: Arrangement = Field(default_factory=Arrangement, description="Which orders are asked.")
+    repeats: Annotated[int, Field(ge=1, le=100)] = Field(1, description="How often each prompt is asked.")
+
+
+class Analysis(Block):
+    """The analysis plan; it is frozen with the rest."""
+
+    alpha: Share = Field(0.05, description="Significance level.")
+    level: Share = Field(0.95, description="Level of all intervals.")
+    resamples: Annotated[int, Field(ge=99)] = Field(9999, description="Draws of the calibrated tests and intervals.")
+    run_resamples: Annotated[int, Field(ge=99)] = Field(1000, description="Draws of the published run-level bootstrap.")
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = Field(42, description="Seed of every resampling.")
+    v_floor: Share = Field(0.05, description="Published floor of V below which a cell is called inactive.")
+    rho_threshold: Annotated[float, Field(ge=-1, le=0)] = Field(
+        -0.5, description="Published threshold of Spearman's rho for `processing_load`."
+    )
+    capability_band: tuple[Share, Share] = Field((0.6, 0.95), description="Edges of low, middle and high accuracy.")
+    detectable_power: Share = Field(0.8, description="Power at which the smallest detectable V is given.")
+    measurable_v: Share = Field(
+        0.1, description="A cell without a finding that could not have shown this V is `not_measurable`."
+    )
+    family: Literal["experiment", "study"] = Field(
+        "experiment", description="Cells over which Holm's correction runs, per quantity."
+    )
+
+
+class Limits(Block):
+    """Where the run stops before it costs too much."""
+
+    max_arrangements: Annotated[int, Field(ge=1)] = Field(120, description="Most orders of one item.")
+    max_calls: Annotated[int, Field(ge=1)] = Field(100_000, description="Most calls of the whole study.")
+    max_truncated_share: Share = Field(
+        0.2, description="A cell stops when more than this share of its first 50 replies is cut at the output limit."
+    )
+
+
+class StudyConfig(Block):
+    """A whole study."""
+
+    schema_version: Literal["counterbalance/study/1"] = Field(
+        alias="schema", description="Version of this file's form."
+    )
+    id: Id = Field(description="Name of the study in paths.")
+    title: str = Field(description="Title of the report.")
+    question: str = Field(description="The question the study answers, in one sentence.")
+    seed: Annotated[int, Field(ge=0, lt=2**53)] = Field(description="Seed of arrangements, drawn items and order.")
+    preregistration: str | None = Field(
+        description="Markdown file of the preregistration; null stamps the study exploratory."
+    )
+    models: Annotated[list[Model], Field(min_length=1)] = Field(description="Who is asked.")
+    datasets: Annotated[list[Dataset], Field(min_length=1)] = Field(description="What is asked.")
+    experiments: Annotated[list[Experiment], Field(min_length=1)] = Field(description="How it is asked.")
+    analysis: Analysis = Field(default_factory=Analysis, description="The analysis plan.")
+    limits: Limits = Field(default_factory=Limits, description="Where the run stops.")
+
+    @model_validator(mode="after")
+    def _names_are_unique_and_known(self) -> Self:
+        for key, ids in (
+            ("models", [entry.id for entry in self.models]),
+            ("datasets", [entry.id for entry in self.datasets]),
+            ("experiments", [entry.id for entry in self.experiments]),
+        ):
+            pair = find_collision(ids)
+            if pair:
+                raise ValueError(
+                    f"{key}: ids {pair[0]!r} and {pair[1]!r} are the same on some file systems; rename one of them"
+                )
+        known = {"models": {m.id for m in self.models}, "datasets": {d.id for d in self.datasets}}
+        for experiment in self.experiments:
+            for key, used in (("models", experiment.models), ("datasets", experiment.datasets)):
+                for name in used:
+                    if name not in known[key]:
+                        raise ValueError(
+                            f"experiments.{experiment.id}.{key}: {name!r} is not among {sorted(known[key])}"
+                        )
+                if len(set(used)) != len(used):
+                    raise ValueError(f"experiments.{experiment.id}.{key}: an id is listed twice")
+        return self

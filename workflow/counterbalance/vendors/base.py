@@ -1,0 +1,137 @@
+"""The protocol that every vendor is spoken to through, and the identity of a call."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from types import TracebackType
+from typing import Literal, Protocol, Self
+
+from counterbalance.canonical import Json, sha256_json
+
+CALL_SCHEMA = "counterbalance/call/1"
+
+
+@dataclass(frozen=True)
+class Request:
+    """Everything that is really sent, and nothing else: two requests that are equal may share one reply.
+
+    Attributes
+    ----------
+    vendor, base_url, model
+        Who is asked.
+    parameters
+        Every parameter sent, JSON values.
+    prompt
+        ``{"text": ...}`` or ``{"messages": [{"role", "content"}, ...]}``.
+    continuations
+        For reads of option texts: the words whose log-probability is asked, in slot order.
+    repeat
+        Which of the repeated, otherwise equal, calls.
+    """
+
+    vendor: str
+    base_url: str | None
+    model: str
+    parameters: Mapping[str, Json]
+    prompt: Json
+    continuations: Sequence[str] | None
+    repeat: int
+
+    def body(self) -> Json:
+        """Return the request as JSON values, with the version of this schema."""
+        return {
+            "schema": CALL_SCHEMA,
+            "vendor": self.vendor,
+            "base_url": self.base_url,
+            "model": self.model,
+            "parameters": dict(self.parameters),
+            "prompt": self.prompt,
+            "continuations": None if self.continuations is None else list(self.continuations),
+            "repeat": self.repeat,
+        }
+
+    @property
+    def sha256(self) -> str:
+        """Identity of the call."""
+        return sha256_json(self.body())
+
+
+ReplyStatus = Literal["ok", "refused", "blocked", "empty", "truncated", "unknown", "unavailable"]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back: a fact, kept as it is. Log-probabilities are natural logarithms (nats)."""
+
+    status: ReplyStatus
+    reason: str | None = None
+    text: str | None = None
+    top_tokens: Sequence[str] | None = None
+    top_logprobs: Sequence[float] | None = None
+    option_logprobs: Sequence[float] | None = None
+    option_tokens: Sequence[int] | None = None
+    finish_reason: str | None = None
+    model_returned: str | None = None
+    fingerprint: str | None = None
+    request_id: str | None = None
+    input_tokens: int | None = None
+    cached_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    latency_ms: float | None = None
+
+    def body(self) -> Json:
+        """Return the reply as JSON values."""
+        return asdict(self)
+
+
+class TransportError(Exception):
+    """No reply came back; the call stays pending and may be sent again."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a vendor may know of a trial. The gold answer is here for simulated respondents only."""
+
+    trial_id: str
+    experiment: str
+    subset: str
+    item_id: str
+    arrangement: Sequence[str]
+    labels: Sequence[str]
+    option_texts: Sequence[str]
+    gold_slot: int | None
+    repeat: int
+    prompt: Json
+    prompt_sha256: str
+    facts: Mapping[str, Json] = field(default_factory=dict)
+
+
+class Vendor(Protocol):
+    """One vendor and model, open for asking.
+
+    A vendor is an async context manager: opening loads a model or makes a client, closing frees it.
+    """
+
+    max_in_flight: int
+    """Calls that may be under way at once."""
+
+    shares_prefixes: bool
+    """Whether asking in trial order saves work; other vendors are asked in an order drawn by the seed."""
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def request(self, trial: Trial) -> Request:
+        """Build what will be sent for a trial; pure, and possible without opening the vendor."""
+
+    async def ask(self, request: Request, trial: Trial) -> Reply:
+        """Send one request.
+
+        Raises
+        ------
+        TransportError
+            If no reply came back.
+        """
