@@ -158,15 +158,17 @@ def check_table(table: pa.Table, schema: ArtifactSchema, *, where: str) -> pa.Ta
 
 
 def _fit(table: pa.Table, wanted: pa.Schema, *, where: str, name: str) -> pa.Table:
+    for field in wanted:
+        column = table.column(field.name)
+        if not field.nullable and column.null_count:
+            row = pc.index(pc.is_null(column), True).as_py()
+            raise InputError(f"{where} row {row}: {field.name!r} is empty, and {name} needs a value there")
     try:
         table = table.cast(wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
         raise InputError(f"{where}: {name} column types differ from the declared ones: {error}") from error
     for field in wanted:
         column = table.column(field.name)
-        if not field.nullable and column.null_count:
-            row = pc.index(pc.is_null(column), True).as_py()
-            raise InputError(f"{where} row {row}: {field.name!r} is empty, and {name} needs a value there")
         values = pc.list_flatten(column) if pa.types.is_list(field.type) else column
         if pa.types.is_floating(values.type) and not pc.all(pc.is_finite(values), min_count=0).as_py():
             raise InputError(f"{where}: {field.name!r} holds NaN or infinity; write null with a status and a reason")

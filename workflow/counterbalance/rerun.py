@@ -1,0 +1,85 @@
+"""What a stage depends on besides its input files: its own settings and its own code, as one hash.
+
+Snakemake runs a rule again when its parameters change. Giving it one hash per stage and cell makes an edited scoring
+rule score again and an edited report render again, and nothing else.
+"""
+
+from collections.abc import Callable
+
+from counterbalance.canonical import Json, sha256_json
+from counterbalance.codedigest import stage_digest
+from counterbalance.config import Study
+
+STAGES = ("resolve", "prepare", "expand", "freeze", "query", "score", "contrast", "combine", "report", "manifest")
+
+
+def code_sha256(stage: str) -> str:
+    """Digest of the code that a stage runs."""
+    module = {"combine": "contrast", "manifest": "verify"}.get(stage, stage)
+    return stage_digest(f"stages.{module}")
+
+
+def settings_sha256(study: Study, stage: str, **names: str) -> str:
+    """Digest of the settings that a stage reads.
+
+    Parameters
+    ----------
+    study
+        The loaded study.
+    stage
+        One of `STAGES`.
+    names
+        ``experiment``, ``model`` and ``dataset`` ids, as far as the stage has them.
+    """
+    return sha256_json(_SETTINGS.get(stage, _whole)(study, names))
+
+
+def rerun_key(study: Study, stage: str, **names: str) -> str:
+    """Digest of a stage's settings and code together."""
+    return sha256_json([settings_sha256(study, stage, **names), code_sha256(stage)])
+
+
+def _whole(study: Study, names: dict[str, str]) -> Json:
+    return study.resolved
+
+
+def _prepare(study: Study, names: dict[str, str]) -> Json:
+    return {"seed": study.config.seed, "dataset": study.dataset(names["dataset"]).model_dump(mode="json")}
+
+
+def _expand(study: Study, names: dict[str, str]) -> Json:
+    settings = study.experiment(names["experiment"]).model_dump(
+        mode="json", include={"id", "design", "prompt", "read", "arrangement", "repeats"}
+    )
+    return {
+        "seed": study.config.seed,
+        "experiment": settings,
+        "max_arrangements": study.config.limits.max_arrangements,
+    }
+
+
+def _query(study: Study, names: dict[str, str]) -> Json:
+    model = study.model(names["model"]).model_dump(mode="json")
+    return {**_expand(study, names), "model": model, "limits": study.config.limits.model_dump(mode="json")}
+
+
+def _score(study: Study, names: dict[str, str]) -> Json:
+    return study.experiment(names["experiment"]).model_dump(mode="json", include={"design", "prompt", "read"})
+
+
+def _contrast(study: Study, names: dict[str, str]) -> Json:
+    return {"analysis": study.config.analysis.model_dump(mode="json"), **_score(study, names)}
+
+
+def _combine(study: Study, names: dict[str, str]) -> Json:
+    return {"analysis": study.config.analysis.model_dump(mode="json"), "study": study.config.id}
+
+
+_SETTINGS: dict[str, Callable[[Study, dict[str, str]], Json]] = {
+    "prepare": _prepare,
+    "expand": _expand,
+    "query": _query,
+    "score": _score,
+    "contrast": _contrast,
+    "combine": _combine,
+}

@@ -1,0 +1,43 @@
+# Contrast: estimates per cell, then the family's correction and the verdict on every prediction.
+#
+# Needs:  outcomes; for the predictions, the frozen record.
+# Leaves: cells/EXPERIMENT/MODEL/DATASET.parquet, estimates.parquet, predictions.parquet.
+
+
+rule estimate_cell:
+    input:
+        RESULTS + "/outcomes/{experiment}/{model}/{dataset}.parquet",
+    output:
+        estimates=RESULTS + "/cells/{experiment}/{model}/{dataset}.parquet",
+        record=RESULTS + "/cells/{experiment}/{model}/{dataset}.parquet.record.json",
+    log:
+        LOGS + "/contrast/{experiment}/{model}/{dataset}.log",
+    benchmark:
+        LOGS + "/contrast/{experiment}/{model}/{dataset}.tsv"
+    params:
+        study=STUDY_FILE,
+        key=key_of("contrast"),
+    shell:
+        "counterbalance --log {log:q} contrast --study {params.study:q} --experiment {wildcards.experiment:q}"
+        " --model {wildcards.model:q} --dataset {wildcards.dataset:q}"
+
+
+rule combine_estimates:
+    input:
+        cells=[f"{RESULTS}/cells/{c.name}.parquet" for c in CELLS],
+        frozen=frozen_record,
+    output:
+        estimates=f"{RESULTS}/estimates.parquet",
+        estimates_record=f"{RESULTS}/estimates.parquet.record.json",
+        predictions=f"{RESULTS}/predictions.parquet",
+        predictions_record=f"{RESULTS}/predictions.parquet.record.json",
+    log:
+        f"{LOGS}/combine.log",
+    benchmark:
+        f"{LOGS}/combine.tsv"
+    params:
+        study=STUDY_FILE,
+        plan=plan_hash(study),
+        key=key_of("combine"),
+    shell:
+        "counterbalance --log {log:q} combine --study {params.study:q}"

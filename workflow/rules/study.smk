@@ -1,0 +1,64 @@
+# Study: load and check the settings once, for all rules.
+#
+# Needs:  the study file.
+# Leaves: results/STUDY/study.json, every setting with its default.
+
+from snakemake.exceptions import WorkflowError
+
+from counterbalance.config import load_study
+from counterbalance.errors import CounterbalanceError
+from counterbalance.prereg.gate import check_gate, plan_hash
+from counterbalance.rerun import rerun_key
+
+if workflow.config_settings.config:
+    raise WorkflowError(
+        "--config is not read: every setting that matters is in the study file, where it is checked, hashed and "
+        "frozen. Edit the file, or give another with --configfile."
+    )
+
+STUDY_FILE = str(workflow.config_settings.configfiles[-1]) if workflow.config_settings.configfiles else "config/studies/demo.yaml"
+
+try:
+    study = load_study(STUDY_FILE)
+except CounterbalanceError as error:
+    raise WorkflowError(str(error))
+
+layout = study.layout
+RESULTS = f"results/{study.config.id}"
+LOGS = f"logs/{study.config.id}"
+CELLS = list(study.cells())
+
+
+wildcard_constraints:
+    experiment="[A-Za-z][A-Za-z0-9_-]*",
+    model="[A-Za-z][A-Za-z0-9_-]*",
+    dataset="[A-Za-z][A-Za-z0-9_-]*",
+
+
+def key_of(stage):
+    """The stage's settings and code as one hash, so that only what changed runs again."""
+    return lambda wildcards: rerun_key(study, stage, **dict(wildcards.items()))
+
+
+def frozen_record(wildcards):
+    """The frozen record, or a stop: no rule that can buy a reply gets past a missing record or a changed plan."""
+    try:
+        return ancient(str(check_gate(study, trials=False).path))
+    except CounterbalanceError as error:
+        raise WorkflowError(str(error))
+
+
+rule resolve_study:
+    input:
+        STUDY_FILE,
+    output:
+        f"{RESULTS}/study.json",
+        f"{RESULTS}/study.json.record.json",
+    log:
+        f"{LOGS}/resolve.log",
+    benchmark:
+        f"{LOGS}/resolve.tsv"
+    params:
+        key=key_of("resolve"),
+    shell:
+        "counterbalance --log {log:q} resolve --study {input:q}"
