@@ -45,8 +45,8 @@ lint: .venv/.dev
 
 # Needs uv; writes the locks without any index address.
 lock:
-	@for extra in "" dev; do
-	  uv pip compile pyproject.toml $${extra:+--extra $$extra} --universal --python-version 3.11 --generate-hashes \
+	@for extra in "" dev; do echo "locking $${extra:-runtime}"
+	  uv pip compile --quiet pyproject.toml --extra build $${extra:+--extra $$extra} --universal --python-version 3.11 --generate-hashes \
 	    --no-header --no-annotate --override envs/overrides.txt -o envs/requirements$${extra:+-$$extra}.lock
 	done
 

@@ -1,12 +1,12 @@
 """The doors that every design has; what differs between designs lives behind them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 
-from counterbalance.config import Cell, Dataset, Experiment, Study
+from counterbalance.config import Analysis, Dataset, Experiment, Study
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,8 @@ class Design(Protocol):
     def score(self, experiment: Experiment, trials: pa.Table, replies: pa.Table) -> pa.Table:
         """Return one outcome per trial, in key order."""
 
-    def estimate(self, study: Study, cell: Cell, outcomes: pa.Table) -> list[Estimate]:
-        """Return every number of a cell, each quantity once."""
+    def estimate(self, analysis: Analysis, outcomes: pa.Table) -> list[Estimate]:
+        """Return every number of a cell, each quantity once; a pure function of its arguments."""
 
     def describe(self, quantity: str) -> str:
         """Return what a quantity means, in one plain sentence."""
-
-
-Row = Mapping[str, Any]

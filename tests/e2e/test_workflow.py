@@ -1,0 +1,156 @@
+"""The workflow as a user runs it: frozen first, nothing twice, only what changed, and kill -9 at any moment."""
+
+import os
+import random
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import time
+
+import pytest
+from e2e.conftest import Project
+
+from counterbalance.artifacts import SCHEMAS, logical_digest, read_table
+
+FINAL_TABLES = ("estimates", "predictions")
+
+
+def jobs(output: str) -> set[str]:
+    return set(re.findall(r"^(?:local)?rule (\w+):", output, re.MULTILINE))
+
+
+def answered(project: Project) -> int:
+    total = 0
+    for path in (project.root / "ledger").rglob("*.sqlite"):
+        with sqlite3.connect(path) as connection:
+            total += connection.execute("select count(*) from calls where reply is not null").fetchone()[0]
+    return total
+
+
+def test_no_reply_is_bought_before_the_freeze(project: Project) -> None:
+    output = project.snakemake(check=False)
+    assert "freeze" in output
+    assert not (project.root / "ledger").exists()
+    assert not (project.root / "results" / "planted" / "replies").exists()
+
+
+def test_a_planted_bias_is_found_and_a_planted_null_is_not(finished: Project) -> None:
+    rows = read_table(finished.root / "results/planted/predictions.parquet", SCHEMAS["predictions"]).to_pylist()
+    assert {row["prediction"]: row["verdict"] for row in rows} == {
+        "P1": "confirmed",
+        "P2": "confirmed",
+        "P3": "falsified",
+    }
+
+
+def test_a_second_run_has_nothing_to_do(finished: Project) -> None:
+    before = answered(finished)
+    assert "Nothing to be done" in finished.snakemake()
+    assert answered(finished) == before == 2 * 24 * 6
+
+
+def test_both_entry_points_plan_the_same_jobs(project: Project) -> None:
+    project.snakemake("freeze_preregistration")
+    top = jobs(project.snakemake("-n"))
+    inner = jobs(project.snakemake("-n", "--snakefile", "workflow/Snakefile"))
+    assert top == inner
+    assert {"query_replies", "render_report", "verify_results", "all"} <= top
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "expected"),
+    [
+        ("workflow/report/report.html.j2", "</main>", "<!-- edited --></main>", {"render_report"}),
+        (
+            "workflow/counterbalance/reading/answer.py",
+            '"""',
+            '"""Edited. ',
+            {"score_replies"},
+        ),
+    ],
+)
+def test_an_edit_runs_only_what_follows_from_it(finished: Project, file, old, new, expected) -> None:
+    path = finished.root / file
+    original = path.read_text(encoding="utf-8")
+    assert old in original
+    before = answered(finished)
+    path.write_text(original.replace(old, new, 1), encoding="utf-8")
+    try:
+        output = finished.snakemake()
+    finally:
+        path.write_text(original, encoding="utf-8")
+        finished.snakemake()
+    assert expected <= jobs(output)
+    assert not {"prepare_items", "expand_trials", "query_replies"} & jobs(output)
+    if expected == {"render_report"}:
+        assert not {"score_replies", "estimate_cell", "combine_estimates"} & jobs(output)
+    assert answered(finished) == before
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "named"),
+    [
+        ("config/studies/planted.yaml", "resamples: 999", "resamples: 1999", "analysis"),
+        ("preregistration/planted.md", "value: 0.5}", "value: 0.4}", "prediction"),
+        ("config/items/sums.csv", "What is 1 + 1?", "What is 1+1?", "sums"),
+        ("config/prompts/planted.j2", "Answer:", "Answer: ", "planted.j2"),
+    ],
+)
+def test_a_plan_changed_after_the_freeze_stops_and_says_what(finished: Project, file, old, new, named) -> None:
+    path = finished.root / file
+    original = path.read_text(encoding="utf-8")
+    assert old in original
+    frozen = sorted((finished.root / "preregistration/frozen").iterdir())
+    content = [entry.read_bytes() for entry in frozen]
+    path.write_text(original.replace(old, new, 1), encoding="utf-8")
+    try:
+        output = finished.snakemake("--forceall", check=False)
+    finally:
+        path.write_text(original, encoding="utf-8")
+    assert named in output
+    assert "sha256:" in output
+    assert "--amend" in output
+    assert sorted((finished.root / "preregistration/frozen").iterdir()) == frozen
+    assert [entry.read_bytes() for entry in frozen] == content
+
+
+def test_settings_on_the_command_line_are_refused(finished: Project) -> None:
+    assert "--config is not read" in finished.snakemake("-n", "--config", "seed=12", check=False)
+
+
+def test_deleting_results_costs_no_call(finished: Project) -> None:
+    before = answered(finished)
+    digests = final_digests(finished)
+    shutil.rmtree(finished.root / "results")
+    finished.snakemake()
+    assert answered(finished) == before
+    assert final_digests(finished) == digests
+
+
+def final_digests(project: Project) -> list[str]:
+    return [
+        logical_digest(read_table(project.root / f"results/planted/{name}.parquet", SCHEMAS[name]))
+        for name in FINAL_TABLES
+    ]
+
+
+def test_killed_at_random_moments_nothing_is_lost_or_asked_twice(finished: Project, project: Project) -> None:
+    project.snakemake("freeze_preregistration")
+    moments = random.Random(5)
+    for _ in range(4):
+        run = subprocess.Popen(
+            ["snakemake", "--cores", "2", "--configfile", "config/studies/planted.yaml"],
+            cwd=project.root,
+            env=project.environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        time.sleep(moments.uniform(2.0, 6.0))
+        os.killpg(run.pid, signal.SIGKILL)
+        run.wait()
+    project.snakemake()
+    assert answered(project) == 2 * 24 * 6
+    assert final_digests(project) == final_digests(finished)

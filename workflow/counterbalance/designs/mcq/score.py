@@ -1,0 +1,161 @@
+"""Replies to outcomes: which option was chosen, or why none was."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from counterbalance.artifacts import SCHEMAS
+from counterbalance.config.models import Experiment, GenerateRead, LogprobRead, OptionTextRead
+from counterbalance.errors import InputError
+from counterbalance.reading import READER_VERSION, Reading, read_answer, read_label_logprobs
+
+_OUTCOMES = SCHEMAS["outcomes"]
+_TRIAL_COLUMNS = (
+    "trial_id",
+    "item_id",
+    "group_id",
+    "condition",
+    "arrangement_index",
+    "repeat",
+    "arrangement",
+    "labels",
+    "option_texts",
+    "gold_slot",
+)
+_REPLY_COLUMNS = (
+    "status",
+    "text",
+    "top_tokens",
+    "top_logprobs",
+    "option_logprobs",
+    "option_tokens",
+    "finish_reason",
+)
+
+Row = Mapping[str, Any]
+Found = dict[str, Any]
+
+
+def score_table(experiment: Experiment, trials: pa.Table, replies: pa.Table) -> pa.Table:
+    """Read every reply's answer.
+
+    Parameters
+    ----------
+    experiment
+        Its `read` says which part of a reply is the answer.
+    trials, replies
+        Tables of the declared schemas; each trial has exactly one reply.
+
+    Returns
+    -------
+    pyarrow.Table
+        One outcome per trial, in the trials' order.
+
+    Raises
+    ------
+    InputError
+        If a trial has no reply or two.
+    """
+    positions = pc.index_in(trials.column("trial_id"), value_set=replies.column("trial_id").combine_chunks())
+    if positions.null_count or pc.count_distinct(replies.column("trial_id")).as_py() != replies.num_rows:
+        raise InputError(
+            f"replies do not match trials one to one ({trials.num_rows} trials, {replies.num_rows} replies, "
+            f"{positions.null_count} trials without a reply); run query again"
+        )
+    matched = replies.select(list(_REPLY_COLUMNS)).take(positions)
+    read = _reader(experiment)
+    asked = zip(*(trials.column(name).to_pylist() for name in _TRIAL_COLUMNS), strict=True)
+    replied = zip(*(matched.column(name).to_pylist() for name in _REPLY_COLUMNS), strict=True)
+    rows = [
+        _outcome(dict(zip(_TRIAL_COLUMNS, trial, strict=True)), dict(zip(_REPLY_COLUMNS, reply, strict=True)), read)
+        for trial, reply in zip(asked, replied, strict=True)
+    ]
+    return pa.Table.from_pylist(rows, schema=_OUTCOMES.arrow)
+
+
+def _outcome(trial: Row, reply: Row, read: Callable[[Row, Row], Found]) -> Row:
+    found: Found = {"slot": None, "tie": None, "slot_logprobs": None, "slot_censored": None, "label_mass": None}
+    found |= {"candidates": [], "rule": "vendor_status", "outcome": reply["status"]}
+    # A cut reply may still hold a finished answer; a reply of unknown ending is read like any other text.
+    if reply["status"] in ("ok", "truncated", "unknown"):
+        found |= read(trial, reply)
+    slot, gold = found["slot"], trial["gold_slot"]
+    return {
+        **{name: trial[name] for name in _TRIAL_COLUMNS[:6]},
+        "n_options": len(trial["arrangement"]),
+        "gold_slot": gold,
+        "option_id": None if slot is None else trial["arrangement"][slot],
+        "correct": None if slot is None or gold is None else slot == gold,
+        "parser": READER_VERSION,
+        **found,
+    }
+
+
+def _reader(experiment: Experiment) -> Callable[[Row, Row], Found]:
+    match experiment.read:
+        case GenerateRead():
+            return _read_text
+        case LogprobRead(min_label_mass=min_mass):
+            return lambda trial, reply: _read_labels(trial, reply, min_mass)
+        case OptionTextRead(length=length):
+            return lambda trial, reply: _read_option_texts(trial, reply, length)
+
+
+def _read_text(trial: Row, reply: Row) -> Found:
+    finish = "length" if reply["status"] == "truncated" else reply["finish_reason"]
+    reading = _read_cached(reply["text"], tuple(trial["labels"]), tuple(trial["option_texts"]), finish)
+    return {
+        "outcome": reading.status,
+        "slot": reading.slot,
+        "candidates": list(reading.candidates),
+        "rule": reading.rule,
+    }
+
+
+@lru_cache(maxsize=4096)
+def _read_cached(
+    text: str | None, labels: tuple[str, ...], option_texts: tuple[str, ...], finish: str | None
+) -> Reading:
+    return read_answer(text, labels=labels, option_texts=option_texts, finish_reason=finish)
+
+
+def _read_labels(trial: Row, reply: Row, min_mass: float) -> Found:
+    tokens, values = reply["top_tokens"], reply["top_logprobs"]
+    listed = None if tokens is None or values is None else list(zip(tokens, values, strict=True))
+    reading = read_label_logprobs(listed, trial["labels"], min_mass=min_mass)
+    outcome = "ambiguous" if reading.status == "ok" and reading.slot is None else reading.status
+    return {
+        "outcome": outcome,
+        "slot": reading.slot if reading.status == "ok" else None,
+        "tie": reading.tie,
+        "slot_logprobs": None if reading.logprobs is None else list(reading.logprobs),
+        "slot_censored": None if reading.censored is None else list(reading.censored),
+        "label_mass": reading.mass,
+        "rule": "label_logprob",
+    }
+
+
+def _read_option_texts(trial: Row, reply: Row, length: str) -> Found:
+    sums: Sequence[float] | None = reply["option_logprobs"]
+    if sums is None or len(sums) != len(trial["arrangement"]):
+        return {"outcome": "unavailable", "rule": "option_text"}
+    match length:
+        case "per_token":
+            sizes = [max(count, 1) for count in reply["option_tokens"]]
+        case "per_character":
+            sizes = [len(text) for text in trial["option_texts"]]
+        case _:
+            sizes = [1] * len(sums)
+    values = [total / size for total, size in zip(sums, sizes, strict=True)]
+    best = [slot for slot, value in enumerate(values) if value == max(values)]
+    return {
+        "outcome": "ok" if len(best) == 1 else "ambiguous",
+        "slot": best[0] if len(best) == 1 else None,
+        "tie": len(best) > 1,
+        "slot_logprobs": values,
+        "slot_censored": [False] * len(values),
+        "rule": f"option_text_{length}",
+    }

@@ -1,0 +1,98 @@
+"""The kinds of words that the reader knows, and those of the languages other than English.
+
+Every field is a list of plain phrases joined by ``|``: no pattern syntax, so that a phrase can never cost
+more than its own length. Languages that write without spaces set ``spaced=False``: their phrases are found
+inside runs of letters too.
+
+A language's words meet replies in all the other languages. So no phrase that may follow a label
+(``because``, ``going_on``) is an English noun, verb or adjective: French *car* would turn "A car" into
+the label A.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """One language's phrases.
+
+    Attributes
+    ----------
+    nouns, copulas, fillers
+        "the *answer* *is* *option* B": cue noun, link, and what may stand between link and label.
+    picks, statements
+        "*I choose* B" anywhere; "*it is* B" only at the start of a clause.
+    good, bad, affirm, deny
+        "B is *correct*", "B is *wrong*" (after a copula); "B *wins*", "B *cannot be* it" (without one).
+    negations, disowned, hedges, unsure, others
+        What takes an assertion back or weakens it: "is *not* B", "a *tempting* answer is B", "*maybe* B",
+        "I am *not sure*" (which denies nothing), "*people* say B", "*if* the answer is B".
+    concluding, final, retractions, withdrawals
+        "*so* the answer is B", "*final* answer", "B, *no*, C"; withdrawals count even when no answer follows.
+    joins, pivots, plural
+        "B *or* C", "not B *but* C", "B and C *are* right".
+    because, going_on, closing
+        Words that may follow a label: after any label, after a label in a cue, at the end of a clause.
+    both, none, equal
+        Answers that name no single option.
+    unable, deeds, sorry
+        "I *can't* ... *help*"; "*I'm sorry*, but I *can't*".
+    subjects, clause_breaks
+        Words that may precede a label that is the subject; words at which a clause starts anew.
+    """
+
+    nouns: str = ""
+    copulas: str = ""
+    fillers: str = ""
+    picks: str = ""
+    statements: str = ""
+    good: str = ""
+    bad: str = ""
+    affirm: str = ""
+    deny: str = ""
+    negations: str = ""
+    disowned: str = ""
+    hedges: str = ""
+    unsure: str = ""
+    others: str = ""
+    concluding: str = ""
+    final: str = ""
+    retractions: str = ""
+    withdrawals: str = ""
+    joins: str = ""
+    pivots: str = ""
+    because: str = ""
+    going_on: str = ""
+    closing: str = ""
+    plural: str = ""
+    both: str = ""
+    none: str = ""
+    equal: str = ""
+    unable: str = ""
+    deeds: str = ""
+    sorry: str = ""
+    subjects: str = ""
+    clause_breaks: str = ""
+    spaced: bool = True
+
+
+CUE_NOUNS: dict[str, str] = {
+    "ar": "الإجابة|الاجابة|الجواب|الإجابة الصحيحة|الجواب الصحيح|الإجابة النهائية",
+    "cs": "odpověď|správná odpověď|konečná odpověď|možnost",
+    "da": "svar|svaret|det rigtige svar|endeligt svar",
+    "el": "απάντηση|σωστή απάντηση|τελική απάντηση|η απάντηση",
+    "fa": "پاسخ|جواب|گزینه|پاسخ صحیح|پاسخ نهایی",
+    "fi": "vastaus|oikea vastaus|lopullinen vastaus",
+    "he": "תשובה|התשובה|התשובה הנכונה|תשובה סופית",
+    "hi": "उत्तर|सही उत्तर|अंतिम उत्तर|जवाब",
+    "hu": "válasz|helyes válasz|végső válasz|a válasz",
+    "id": "jawaban|jawabannya|jawaban yang benar|jawaban akhir",
+    "no": "svar|svaret|riktig svar|endelig svar",
+    "ro": "răspuns|răspunsul|răspuns corect|răspunsul corect|răspuns final",
+    "sv": "svar|svaret|rätt svar|slutligt svar",
+    "th": "คำตอบ|คำตอบที่ถูกต้อง|ตอบ",
+    "tr": "cevap|yanıt|doğru cevap|doğru yanıt|son cevap",
+    "uk": "відповідь|правильна відповідь|остаточна відповідь|варіант",
+    "vi": "đáp án|câu trả lời|trả lời|đáp án đúng|đáp án cuối cùng",
+}
+"""Languages of which only the cue nouns are known; a colon must follow."""

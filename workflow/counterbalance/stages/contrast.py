@@ -1,0 +1,102 @@
+"""Stage contrast: estimates per cell; then the family's correction and the verdict on every prediction."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from counterbalance.artifacts import SCHEMAS, read_table, table_from_rows, write_record, write_table
+from counterbalance.config import Cell, Study
+from counterbalance.designs import get_design
+from counterbalance.rerun import code_sha256, settings_sha256
+from counterbalance.stages.command import command_line
+from counterbalance.stats.multiplicity import holm
+
+_ESTIMATES = SCHEMAS["estimates"]
+_PREDICTIONS = SCHEMAS["predictions"]
+
+
+def estimate_cell(study: Study, experiment: str, model: str, dataset: str) -> str:
+    """Estimate one cell from its outcomes; return what was done, in a line."""
+    names = {"experiment": experiment, "model": model, "dataset": dataset}
+    cell, path = study.cell(**names), study.layout.cell_estimates(**names)
+    outcomes = study.layout.outcomes(**names)
+    table = estimate_cell_table(study, cell, read_table(outcomes, SCHEMAS["outcomes"]))
+    write_record(
+        path,
+        study.root,
+        stage="contrast",
+        inputs=[outcomes],
+        command=command_line(study, "contrast", **names),
+        config_sha256=settings_sha256(study, "contrast", **names),
+        code_sha256=code_sha256("contrast"),
+        schema=_ESTIMATES,
+        written=write_table(path, table, _ESTIMATES),
+    )
+    return f"{cell.name}: {table.num_rows} estimates"
+
+
+def estimate_cell_table(study: Study, cell: Cell, outcomes: pa.Table) -> pa.Table:
+    """Return a cell's estimates, before any correction for the number of cells."""
+    design = get_design(cell.experiment.design)
+    place = {"experiment": cell.experiment.id, "model": cell.model.id, "subset": cell.dataset.id}
+    empty = {"p_adjusted": None, "family": None}
+    rows = [place | empty | vars(estimate) for estimate in design.estimate(study.config.analysis, outcomes)]
+    return table_from_rows(rows, _ESTIMATES)
+
+
+def combine_estimates(study: Study) -> str:
+    """Join all cells, correct, judge the frozen predictions; return the counts, in a line."""
+    from counterbalance.prereg.gate import check_gate
+
+    layout = study.layout
+    frozen = check_gate(study, trials=True)
+    cells = [layout.cell_estimates(c.experiment.id, c.model.id, c.dataset.id) for c in study.cells()]
+    estimates, predictions = combine_tables(study, [read_table(path, _ESTIMATES) for path in cells])
+    for path, table, schema in (
+        (layout.estimates, estimates, _ESTIMATES),
+        (layout.predictions, predictions, _PREDICTIONS),
+    ):
+        write_record(
+            path,
+            study.root,
+            stage="combine",
+            inputs=[*cells, frozen.path],
+            command=command_line(study, "combine"),
+            config_sha256=settings_sha256(study, "combine"),
+            code_sha256=code_sha256("combine"),
+            schema=schema,
+            written=write_table(path, table, schema),
+            frozen_sha256=frozen.sha256,
+        )
+    verdicts = predictions.column("verdict").to_pylist()
+    counted = ", ".join(f"{verdicts.count(name)} {name}" for name in sorted(set(verdicts))) or "no predictions"
+    return f"{estimates.num_rows} estimates in {len(cells)} cells; {counted}"
+
+
+def combine_tables(study: Study, cells: Sequence[pa.Table]) -> tuple[pa.Table, pa.Table]:
+    """Return all estimates with Holm-adjusted p-values, and the judged predictions.
+
+    The family of a test is every cell of its experiment (or of the study, as the analysis plan says) in which the
+    same quantity is tested; a test without a p-value still counts.
+    """
+    from counterbalance.prereg.judge import judge
+    from counterbalance.prereg.plan import load_predictions
+
+    rows = [row for cell in cells for row in cell.to_pylist()]
+    for family, members in _families(study, rows).items():
+        adjusted = holm([row["p"] for row in members])
+        for row, value in zip(members, adjusted, strict=True):
+            row["family"], row["p_adjusted"] = family, value
+    estimates = table_from_rows(rows, _ESTIMATES)
+    return estimates, judge(load_predictions(study), estimates)
+
+
+def _families(study: Study, rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    families: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        confirmatory = get_design(study.experiment(row["experiment"]).design).confirmatory
+        if row["quantity"] in confirmatory:
+            scope = row["experiment"] if study.config.analysis.family == "experiment" else study.config.id
+            families.setdefault(f"{scope}: {row['quantity']}", []).append(row)
+    return families
