@@ -9,14 +9,21 @@ from collections.abc import Callable
 from counterbalance.canonical import Json, sha256_json
 from counterbalance.codedigest import stage_digest
 from counterbalance.config import Study
+from counterbalance.designs import DESIGNS
 
+_MODULES = {"combine": "contrast", "manifest": "verify"}
 STAGES = ("resolve", "prepare", "expand", "freeze", "query", "score", "contrast", "combine", "report", "manifest")
 
 
+_DOORS = {"expand": "expand", "score": "score", "contrast": "estimate", "combine": "quantities"}
+
+
 def code_sha256(stage: str) -> str:
-    """Digest of the code that a stage runs."""
-    module = {"combine": "contrast", "manifest": "verify"}.get(stage, stage)
-    return stage_digest(f"stages.{module}")
+    """Digest of the code that a stage runs, the door of every design that it goes through included."""
+    modules = [f"stages.{_MODULES.get(stage, stage)}"]
+    if stage in _DOORS:
+        modules += [f"designs.{design}.{_DOORS[stage]}" for design in DESIGNS]
+    return stage_digest(*modules)
 
 
 def settings_sha256(study: Study, stage: str, **names: str) -> str:

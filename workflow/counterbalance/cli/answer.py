@@ -33,9 +33,7 @@ Values = dict[tuple[str, str, str, str], dict[str, object]]
 
 
 def _by_cell(estimates: pa.Table) -> Values:
-    return {
-        (row["experiment"], row["model"], row["subset"], row["quantity"]): row for row in estimates.to_pylist()
-    }
+    return {(row["experiment"], row["model"], row["subset"], row["quantity"]): row for row in estimates.to_pylist()}
 
 
 def _line(values: Values, cell: Cell) -> str:

@@ -1,65 +1,59 @@
-"""The doors that every design has; what differs between designs lives behind them."""
+"""The doors that every design has; what differs between designs lives behind them.
 
-from collections.abc import Iterator, Sequence
+A design is a package below this one with a module for each door: `expand.py` (items to trials), `score.py` (replies to
+outcomes), `estimate.py` (outcomes to estimates) and `quantities.py` (what the estimates are called and mean). A door
+is loaded when a stage goes through it, so that a stage's code digest covers its own door and no other.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from importlib import import_module
+from typing import Any
 
 import pyarrow as pa
 
 from counterbalance.config import Analysis, Dataset, Experiment, Study
+from counterbalance.stats.estimate import Result
+
+Expand = Callable[[Study, Experiment, Dataset, pa.Table], Iterator[pa.Table]]
+Score = Callable[[Experiment, pa.Table, pa.Table], pa.Table]
+Estimate = Callable[[Analysis, pa.Table], Mapping[str, Result]]
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """One number of a cell, with its interval, its n and what is to be thought of it.
-
-    Attributes
-    ----------
-    quantity
-        Name that predictions and the report use, for example ``V.corrected`` or ``accuracy.slot_1``.
-    estimate, low, high, level
-        None where undefined; never NaN. `level` is the interval's, for example 0.95.
-    method
-        How it was computed, in words a reader of the field knows.
-    p
-        Raw p-value where the quantity is a test.
-    n_items, n_calls
-        What it rests on.
-    status, reason
-        ``ok``, ``degenerate``, ``not_measurable``, ``undefined`` or ``descriptive``; the reason where not ``ok``.
-    label
-        For quantities whose value is a word, for example a mechanism.
-    """
-
-    quantity: str
-    method: str
-    n_items: int
-    n_calls: int
-    estimate: float | None = None
-    low: float | None = None
-    high: float | None = None
-    level: float | None = None
-    p: float | None = None
-    status: str = "ok"
-    reason: str | None = None
-    label: str | None = None
-
-
-class Design(Protocol):
-    """A design: items to trials, replies to outcomes, outcomes to estimates."""
+class Design:
+    """A design, by the name that studies use."""
 
     name: str
-    confirmatory: Sequence[str]
-    """Quantities whose p-values are corrected over the family of cells."""
 
-    def expand(self, study: Study, experiment: Experiment, dataset: Dataset, items: pa.Table) -> Iterator[pa.Table]:
-        """Yield trials, in key order, in tables of the declared schema."""
+    @property
+    def expand(self) -> Expand:
+        """Study, experiment, data set and items to trials in key order, table by table."""
+        door: Expand = self._door("expand").expand
+        return door
 
-    def score(self, experiment: Experiment, trials: pa.Table, replies: pa.Table) -> pa.Table:
-        """Return one outcome per trial, in key order."""
+    @property
+    def score(self) -> Score:
+        """Experiment, trials and replies to one outcome per trial, in the trials' order."""
+        door: Score = self._door("score").score
+        return door
 
-    def estimate(self, analysis: Analysis, outcomes: pa.Table) -> list[Estimate]:
-        """Return every number of a cell, each quantity once; a pure function of its arguments."""
+    @property
+    def estimate(self) -> Estimate:
+        """Analysis plan and a cell's outcomes to results by quantity; a pure function."""
+        door: Estimate = self._door("estimate").estimate
+        return door
+
+    @property
+    def confirmatory(self) -> Sequence[str]:
+        """Quantities whose p-values are corrected over the family of cells."""
+        names: Sequence[str] = self._door("quantities").CONFIRMATORY
+        return names
 
     def describe(self, quantity: str) -> str:
         """Return what a quantity means, in one plain sentence."""
+        text: str = self._door("quantities").describe(quantity)
+        return text
+
+    def _door(self, name: str) -> Any:
+        return import_module(f"{__package__}.{self.name}.{name}")

@@ -22,11 +22,17 @@ class Lexicon:
         "the *answer* *is* *option* B": cue noun, link, and what may stand between link and label.
     picks, statements
         "*I choose* B" anywhere; "*it is* B" only at the start of a clause.
+    items
+        Words for an option as such, "*option* B"; they name a label without asserting it.
+    asides
+        Words that open a phrase between noun and link: "the answer *to* this question is B".
     good, bad, affirm, deny
         "B is *correct*", "B is *wrong*" (after a copula); "B *wins*", "B *cannot be* it" (without one).
     negations, disowned, hedges, unsure, others
         What takes an assertion back or weakens it: "is *not* B", "a *tempting* answer is B", "*maybe* B",
         "I am *not sure*" (which denies nothing), "*people* say B", "*if* the answer is B".
+    attitudes
+        Verbs through which a denial reaches the cue: "I don't *think* the answer is B".
     concluding, final, retractions, withdrawals
         "*so* the answer is B", "*final* answer", "B, *no*, C"; withdrawals count even when no answer follows.
     joins, pivots, plural
@@ -35,8 +41,8 @@ class Lexicon:
         Words that may follow a label: after any label, after a label in a cue, at the end of a clause.
     both, none, equal
         Answers that name no single option.
-    unable, deeds, sorry
-        "I *can't* ... *help*"; "*I'm sorry*, but I *can't*".
+    unable, deeds, sorry, refusals
+        "*I can't* ... *help*"; "*I'm sorry*, but *I can't*"; whole phrases that refuse.
     subjects, clause_breaks
         Words that may precede a label that is the subject; words at which a clause starts anew.
     """
@@ -46,6 +52,8 @@ class Lexicon:
     fillers: str = ""
     picks: str = ""
     statements: str = ""
+    items: str = ""
+    asides: str = ""
     good: str = ""
     bad: str = ""
     affirm: str = ""
@@ -54,6 +62,7 @@ class Lexicon:
     disowned: str = ""
     hedges: str = ""
     unsure: str = ""
+    attitudes: str = ""
     others: str = ""
     concluding: str = ""
     final: str = ""
@@ -71,6 +80,7 @@ class Lexicon:
     unable: str = ""
     deeds: str = ""
     sorry: str = ""
+    refusals: str = ""
     subjects: str = ""
     clause_breaks: str = ""
     spaced: bool = True

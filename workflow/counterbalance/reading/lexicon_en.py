@@ -6,13 +6,13 @@ ENGLISH = Lexicon(
     nouns="answer|answers|ans|final answer|final answers|final|final verdict|final choice|final decision|choice|"
     "option|verdict|selection|response|solution|pick|letter|conclusion|judgment|judgement|decision|result|guess|"
     "winner|vote|preference|answer choice|answer option|answer letter|answer key|correct one|right one|best one|"
-    "better one|correct answer|correct option|correct choice|chosen option|chosen answer|label",
+    "better one|correct answer|correct option|correct choice|chosen option|chosen answer|label|ans.",
     copulas="is|was|are|be|being|equals|remains|'s|seems|seemed|appears|appeared|becomes|reads",
     fillers="the|a|option|options|choice|letter|answer|response|assistant|model|candidate|label|definitely|clearly|"
     "probably|likely|therefore|thus|hence|indeed|still|simply|just|actually|obviously|certainly|surely|"
-    "also|now|then|number|that|it|it'd|only|as follows|to be|to|following|both|either|correct|right|"
-    "most|almost|must|should|would|will|has|have|definitively|best|better|really|again|clear|clearly|final|"
-    "given by|represented by|my|i think|i believe|i'd say|of course|in fact|in the end|very|so|one",
+    "also|now|then|number|that|it|it'd|only|as follows|to be|both|either|correct|right|"
+    "most|must|should|would|will|has|have|definitively|best|better|really|again|clear|clearly|final|"
+    "given by|represented by|my|i think|i believe|i'd say|of course|in fact|in the end|so",
     picks="i choose|i chose|i'd choose|i would choose|i'll choose|i pick|i picked|i'd pick|i would pick|i'll pick|"
     "i select|i selected|i'd select|i'll select|i go with|i'd go with|i'll go with|go with|going with|going for|"
     "went with|i'd go for|i'll go for|choose|pick|select|chose|picked|selected|choosing|picking|selecting|opt for|"
@@ -25,6 +25,9 @@ ENGLISH = Lexicon(
     good="correct|right|answer|choice|pick|best|better|winner|final answer|correct answer|right answer|"
     "correct one|right one|best one|better one|best answer|best choice|best option|correct option|"
     "correct choice|better answer|better response|superior|preferable|stronger",
+    items="option|choice|letter|response|assistant|answer choice|answer option|candidate|model|label|number|"
+    "statement|system",
+    asides="to|for|of|in|among|from|here|on|between",
     bad="wrong|incorrect|not|false|trap|distractor|impossible|ruled out|out|unlikely|tempting|excluded|"
     "eliminated|never|mistaken|worse|incorrect answer|wrong answer|invalid|no longer|neither",
     affirm="wins|fits best|it is|is the one",
@@ -45,17 +48,19 @@ ENGLISH = Lexicon(
     "if i had to guess|if i must choose|if i must pick|if forced|if i have to choose|if i have to pick|if so",
     others="if|whether|suppose|supposing|assume|assuming|unless|people|students|some say|some would|some might|"
     "many think|many say|many would|many might|most people|others|someone|one might|one may|one could|"
-    "you might|you may|you could|you think|they|he|she|to think|to say|to choose|to pick|to select|to believe|"
-    "to assume|as if|were|why|had the|claims|claim|claimed|says that|suggests that|example",
+    "you might|you may|you could|you think|they say|they think|they may|they might|he says|she says|to think|to say|to choose|to pick|to select|to believe|"
+    "to assume|as if|claims that|claim that|claimed that|says that|suggests that",
+    attitudes="think|believe|say|agree|claim|conclude|consider|feel|mean|want to|going to|choose|pick|select|call|"
+    "our|be|say that|true that|see how|recommend|advise|correctly|wrongly|ever|argue|expect",
     concluding="so|therefore|thus|hence|consequently|accordingly|in conclusion|to conclude|as a result|"
     "we conclude|i conclude|which means|overall|in summary",
     final="final|finally|ultimately|in the end|conclusion|definitive|definitively|settled|corrected",
     retractions="wait|no wait|actually|recheck|re-check|rechecking|reconsider|reconsidering|correction|"
     "on second thought|on second thoughts|sorry|oops|scratch that|i was wrong|my mistake|i made a mistake|"
     "i made an error|hold on|i mean|change my answer|change my mind|changed my mind|on reflection|"
-    "upon reflection|let me double check|let me double-check|let me check again|let me redo|hmm|no|nope|"
+    "upon reflection|let me double check|let me double-check|let me check again|let me redo|hmm|no,|no.|no!|no;|no:|nope|"
     "that's wrong|that is wrong|that's not right|that is not right|revised|i misread|i misspoke|strike that|"
-    "i take that back|ignore that|correcting myself|better",
+    "i take that back|ignore that|correcting myself",
     withdrawals="wait|no wait|actually wait|recheck|let me recheck|let me re-check|let me reconsider|"
     "let me double check|let me double-check|let me check again|let me redo|let me rethink|scratch that|"
     "correction|on second thought|on second thoughts|hold on|oops|no, that's|no, that is|no, this is|no, wait|"
@@ -79,12 +84,16 @@ ENGLISH = Lexicon(
     "neither one|neither of them|neither of these|none of the options|none of the answers|no correct option|"
     "none is|none are|nothing",
     equal="equal|equally|a tie|tie|tied|a draw|identical|the same|equivalent",
-    unable="can't|cannot|can not|won't|will not|unable to|not able to|decline to|refuse to|must decline|"
-    "have to decline|am not going to|'m not going to|not comfortable|not allowed to|not permitted to|"
-    "not appropriate for me|could not|couldn't|inappropriate to|must refuse",
+    unable="i can't|i cannot|i can not|i won't|i will not|i'm unable to|i am unable to|i'm not able to|"
+    "i am not able to|i decline to|i refuse to|i'm not going to|i am not going to|i'm not comfortable|"
+    "i am not comfortable|i'm not allowed to|i am not allowed to|i'm not permitted to|i couldn't|i could not|"
+    "we can't|we cannot|we are unable to|it would be inappropriate to|it is not appropriate to|can't really",
     deeds="help|assist|answer|answering|provide|providing|choose|choosing|comply|fulfill|fulfil|do that|do this|"
     "engage|respond|discuss|select|pick|make that|make this|support|participate|continue|give|share|offer|"
-    "accommodate|determine|decide|complete|express|judge|say which|take sides|to|opine",
+    "accommodate|determine|decide|complete|express|judge|say which|take sides|giving|making",
+    refusals="i must decline|i decline|i have to decline|i refuse|i'd rather not|i would rather not|i prefer not to|"
+    "against my guidelines|unable to help|unable to assist|unable to answer|can't help with|cannot help with|"
+    "can't assist with|cannot assist with|can't answer this|cannot answer this|i have no opinion",
     sorry="i'm sorry|i am sorry|sorry|i apologize|i apologise|my apologies|apologies|as an ai|"
     "as a language model|unfortunately",
     subjects="option|choice|answer|response|assistant|letter|model|candidate|label|so|that|therefore|only|because|"

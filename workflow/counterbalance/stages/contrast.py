@@ -41,7 +41,8 @@ def estimate_cell_table(study: Study, cell: Cell, outcomes: pa.Table) -> pa.Tabl
     design = get_design(cell.experiment.design)
     place = {"experiment": cell.experiment.id, "model": cell.model.id, "subset": cell.dataset.id}
     empty = {"p_adjusted": None, "family": None}
-    rows = [place | empty | vars(estimate) for estimate in design.estimate(study.config.analysis, outcomes)]
+    results = design.estimate(study.config.analysis, outcomes)
+    rows = [place | empty | {"quantity": name} | vars(result) for name, result in results.items()]
     return table_from_rows(rows, _ESTIMATES)
 
 

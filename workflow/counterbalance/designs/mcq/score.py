@@ -39,7 +39,7 @@ Row = Mapping[str, Any]
 Found = dict[str, Any]
 
 
-def score_table(experiment: Experiment, trials: pa.Table, replies: pa.Table) -> pa.Table:
+def score(experiment: Experiment, trials: pa.Table, replies: pa.Table) -> pa.Table:
     """Read every reply's answer.
 
     Parameters

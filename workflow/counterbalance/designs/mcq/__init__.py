@@ -1,0 +1,1 @@
+"""Multiple-choice questions under permuted answer orders."""

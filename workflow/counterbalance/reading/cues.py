@@ -1,0 +1,200 @@
+"""Find the places where a reply says which option it means."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from counterbalance.reading.values import Source, Value, closers_end, read_labels, read_value, tail_at
+
+TENTATIVE, PLAIN, CONCLUDING, FINAL = -1, 0, 1, 2
+"""How firmly a cue is put; of two that differ, only a firmer one prevails."""
+
+_TOKEN: Final = re.compile(r"\[\[(?=[^\[\]\n]{1,80}\]\])|\\(?:boxed|fbox) ?\{")
+_SENTENCE: Final = re.compile(r"[.!?\u3002](?=[ \n\"')]|$)|\n")
+_CLAUSE: Final = re.compile(r"[,;:()\u2014\uff0c\u3001]")
+_AFTER_RETRACTION: Final = re.compile(r"[ ,.:;!\n\u2014\u2013-]{0,6}")
+_BEFORE_SUBJECT: Final = re.compile(r"(?:^|[^\w\s]|\n)[ \"'(\[{*_]*$")
+_WINDOW: Final = 160
+
+
+@dataclass(frozen=True)
+class Cue:
+    """One statement about the answer: from `start`, with `value`, as firm as `strength`."""
+
+    start: int
+    value: Value
+    strength: int
+    rule: str
+
+
+def find_cues(src: Source) -> list[Cue]:
+    """Give the cues of a reply in the order of their values, one for each value."""
+    merged: list[Cue] = []
+    for cue in sorted(_all_cues(src), key=lambda c: (c.value.start, c.start)):
+        if merged and cue.value.start < merged[-1].value.end:
+            merged[-1] = _merge(merged[-1], cue)
+        else:
+            merged.append(cue)
+    return merged
+
+
+def clause_before(src: Source, position: int) -> tuple[str, str]:
+    """The sentence up to `position`, and its last clause, each from a window of bounded length."""
+    window = src.text[max(0, position - _WINDOW) : position]
+    sentence = window[_last_end(_SENTENCE, window) :]
+    clause = sentence[_last_end(_CLAUSE, sentence) :]
+    return sentence, clause[_last_end(src.grammar["clause_breaks"], clause) :]
+
+
+def _all_cues(src: Source) -> Iterator[Cue]:
+    yield from _noun_cues(src)
+    yield from _word_cues(src)
+    yield from _token_cues(src)
+    yield from _subject_cues(src)
+    yield from _corrections(src)
+
+
+def _noun_cues(src: Source) -> Iterator[Cue]:
+    for found in src.grammar["nouns"].finditer(src.text):
+        values = read_value(src, found.end(), linked=False, noun=True)
+        if not values and not src.grammar["items"].fullmatch(found.group()):
+            values = _bare_heading(src, found)
+        yield from _cues(src, found, values, "cue")
+    for found in src.grammar.tags.finditer(src.text):
+        yield from _cues(src, found, read_value(src, found.end(), linked=True), "tag")
+    for found in src.grammar.cue_nouns.finditer(src.text):
+        link = re.compile(r"[ *]*[:\n]").match(src.text, found.end())
+        if link:
+            yield from _cues(src, found, read_value(src, link.end(), linked=True), "cue")
+
+
+def _bare_heading(src: Source, found: re.Match[str]) -> tuple[Value, ...]:
+    """Read "Answer B" where it is a line of its own."""
+    text = src.text
+    if found.start() > 0 and text[found.start() - 1] != "\n":
+        return ()
+    value = read_labels(src, found.end() + 1) if text.startswith(" ", found.end()) else None
+    if value is None or not re.compile(r"[.!]?(?:\n|$)").match(text, value.end):
+        return ()
+    return (value,)
+
+
+def _word_cues(src: Source) -> Iterator[Cue]:
+    for found in src.grammar["picks"].finditer(src.text):
+        yield from _cues(src, found, read_value(src, found.end(), linked=True), "pick")
+    if src.labels.numeric:
+        return  # "it is 5" is a number as often as a label
+    for found in src.grammar["statements"].finditer(src.text):
+        if _starts_clause(src, found.start()):
+            values = _labels_only(read_value(src, found.end(), linked=True))
+            yield from _cues(src, found, values, "statement")
+    for found in src.grammar["concluding"].finditer(src.text):
+        values = _labels_only(read_value(src, found.end(), linked=True))
+        yield from _cues(src, found, tuple(v for v in values if v.tail == "end"), "conclusion")
+
+
+def _token_cues(src: Source) -> Iterator[Cue]:
+    for found in _TOKEN.finditer(src.text):
+        yield from _cues(src, found, read_value(src, found.end(), linked=True), "verdict_token")
+
+
+def _subject_cues(src: Source) -> Iterator[Cue]:
+    """Read "B is correct" and "A and C are right"."""
+    done = 0
+    for found in src.labels.pattern.finditer(src.text):
+        if found.start() < done:
+            continue
+        hit = src.labels.match(src.text, found.start())
+        if hit is None or not hit.exact or not _starts_clause(src, hit.start):
+            continue
+        listed = read_labels(src, hit.start)
+        value = listed or Value("labels", (hit.slot,), hit.start, closers_end(src, hit.end))
+        verdict = src.grammar.affirmed.match(src.text, value.end)
+        if verdict is None or value.denied:
+            continue
+        done = verdict.end()
+        asked = src.text.startswith("?", done)
+        notes = (hit.note,) if hit.note else ()
+        value = replace(value, hedged=asked, notes=value.notes or notes, tail="word")
+        yield from _cues(src, found, (value,), "predicate")
+
+
+def _corrections(src: Source) -> Iterator[Cue]:
+    """Read "wait, B." and "no, C": a label right after a word that takes the last one back."""
+    for found in src.grammar["retractions"].finditer(src.text):
+        gap = _AFTER_RETRACTION.match(src.text, found.end())
+        values = read_value(src, gap.end() if gap else found.end(), linked=True)
+        for value in _labels_only(values):
+            if value.tail == "end":
+                yield Cue(found.start(), value, TENTATIVE if value.hedged else FINAL, "correction")
+
+
+def _cues(src: Source, found: re.Match[str], values: tuple[Value, ...], rule: str) -> Iterator[Cue]:
+    """Weigh what was said before the cue: who says it, how firmly, or whether it is taken back."""
+    if not values:
+        return
+    sentence, clause = clause_before(src, found.start())
+    words = src.grammar
+    sure = words["unsure"].sub(" ", clause)
+    taken_back = words.taken_back.search(sure) is not None
+    spoken = sentence + found.group()
+    hedged = sure != clause or words["hedges"].search(sure + found.group()) is not None
+    between = src.text[found.end() : values[0].start]
+    firm = PLAIN
+    if words["final"].search(spoken) or words["final"].search(between):
+        firm = FINAL
+    elif words["concluding"].search(spoken):
+        firm = CONCLUDING
+    for value in values:
+        tentative = (hedged or value.hedged) and firm != FINAL
+        # a denial in the clause reaches the first value only: "not B but C"
+        denied = value.denied or (taken_back and value is values[0])
+        yield Cue(
+            found.start(),
+            replace(value, denied=denied, hedged=hedged or value.hedged),
+            TENTATIVE if tentative else firm,
+            rule,
+        )
+
+
+def _merge(first: Cue, second: Cue) -> Cue:
+    """Join two cues that point at the same value, such as "final answer" and a verdict token."""
+    tentative = TENTATIVE in (first.strength, second.strength)
+    strength = max(first.strength, second.strength)
+    value = replace(
+        first.value,
+        denied=first.value.denied or second.value.denied,
+        hedged=first.value.hedged or second.value.hedged,
+        clash=first.value.clash or second.value.clash,
+    )
+    return Cue(
+        min(first.start, second.start),
+        value,
+        TENTATIVE if tentative and strength < FINAL else strength,
+        first.rule,
+    )
+
+
+def _labels_only(values: tuple[Value, ...]) -> tuple[Value, ...]:
+    return tuple(v for v in values if v.kind == "labels" and v.exact)
+
+
+def _starts_clause(src: Source, position: int) -> bool:
+    window = src.text[max(0, position - 24) : position]
+    if position > 24:
+        window = "x" + window
+    if _BEFORE_SUBJECT.search(window):
+        return True
+    stripped = window.rstrip(" \"'([{*_")
+    return any(m.end() == len(stripped) for m in src.grammar["subjects"].finditer(stripped))
+
+
+def _last_end(pattern: re.Pattern[str], text: str) -> int:
+    end = 0
+    for found in pattern.finditer(text):
+        end = found.end()
+    return end
+
+
+__all__ = ["CONCLUDING", "FINAL", "PLAIN", "TENTATIVE", "Cue", "clause_before", "find_cues", "tail_at"]

@@ -1,0 +1,299 @@
+"""Read what stands after a cue: one label, several, an option's text, or words such as "both" and "none"."""
+
+import re
+import unicodedata
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from counterbalance.reading.grammar import WORD, Grammar
+from counterbalance.reading.labelset import LabelHit, LabelSet
+from counterbalance.reading.texts import OptionTexts
+
+Kind = Literal["labels", "text", "both", "none", "equal"]
+Tail = Literal["end", "comma", "word"]
+
+_OPENERS: Final = re.compile(r"""(?:[ "'(\[{<$*_|\u00ab\u2039\u300c\u300e\u3010\u3014\u3008\u300a\u2022]|\\[A-Za-z]{2,20}\*? ?\{)+""")
+_CLOSERS: Final = re.compile(r"""(?:[)\]}>"'$\u00bb\u203a\u300d\u300f\u3011\u3015\u3009\u300b]|\*\*+|__+)*""")
+_LINK: Final = re.compile(r" ?(?::|=>?|->|\u2192|\u21d2|\u2014|\u2013|-(?= ))")
+_ECHO: Final = re.compile(r" ?[(\[]([^()\[\]\n]{1,80})[)\]](?= ?[:=])")
+_BULLET: Final = re.compile(r"(?:[-*\u2022] )?[\"'(\[{<*_]*")
+_REST: Final = re.compile(r"""(?:[.):,;!?]| ?[-\u2013\u2014=](?= )| (?=[(\["'\u00ab]))?[ "'(\[\u00ab]*""")
+_JOIN_MARK: Final = r"[,;/&+|\u3001]"
+_MAX_STEPS: Final = 24
+_MAX_LABELS: Final = 64
+
+
+@dataclass(frozen=True)
+class Source:
+    """A flattened reply and all that is needed to read it."""
+
+    text: str
+    labels: LabelSet
+    texts: OptionTexts | None
+    grammar: Grammar
+
+
+@dataclass(frozen=True)
+class Value:
+    """What one cue points to.
+
+    `denied`: the reply says that it is not this. `hedged`: it says so tentatively. `clash`: the label stands
+    beside the text of another option. `tail`: how the value ends.
+    """
+
+    kind: Kind
+    slots: tuple[int, ...]
+    start: int
+    end: int
+    tail: Tail = "end"
+    exact: bool = True
+    denied: bool = False
+    hedged: bool = False
+    clash: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def read_value(src: Source, position: int, *, linked: bool, noun: bool = False) -> tuple[Value, ...]:
+    """Read the value that starts at or shortly after `position`.
+
+    Parameters
+    ----------
+    linked
+        Whether a link (a colon, "is") was already seen; without one nothing is read.
+    noun
+        Whether `position` follows a cue noun, which may be followed by an aside or an echo of the prompt.
+
+    Returns
+    -------
+    Usually one value; two for "not B but C"; none when something else follows.
+    """
+    if noun:
+        position = _skip_aside(src, position)
+    denied = hedged = crossed = False
+    for _ in range(_MAX_STEPS):
+        value = _value_at(src, position) if linked else None
+        if value is not None:
+            break
+        step = _step(src, position, linked=linked, crossed=crossed)
+        if step is None:
+            return ()
+        position, what = step
+        linked |= what in ("link", "line")
+        crossed |= what == "line"
+        denied |= what == "negation"
+        hedged |= what == "hedge"
+    else:
+        return ()
+    if crossed and value.kind == "labels":
+        value = _with_next_lines(src, value)
+    value = replace(value, denied=value.denied or denied, hedged=value.hedged or hedged)
+    return (value, *_pivot(src, value.end)) if value.denied else (value,)
+
+
+def read_labels(src: Source, position: int) -> Value | None:
+    """Read a label, or labels joined by "and", "or", a comma or a slash, at exactly `position`."""
+    first = src.labels.match(src.text, position)
+    if first is None:
+        return None
+    hits = [first]
+    while len(hits) < _MAX_LABELS and (following := _joined(src, hits[-1].end)) is not None:
+        hits.append(following)
+    end = closers_end(src, hits[-1].end)
+    slots = tuple(dict.fromkeys(hit.slot for hit in hits))
+    notes = tuple(hit.note for hit in hits if hit.note)
+    value = Value("labels", slots, first.start, end, exact=all(hit.exact for hit in hits), notes=notes)
+    denial = src.grammar.denied.match(src.text, end)
+    if denial and not _label_follows(src, denial.end()):
+        return replace(value, denied=True)
+    tail = tail_at(src, hits[-1].end) or ("word" if len(hits) > 1 else None)
+    if tail is None or (tail == "word" and not value.exact):
+        return None
+    hedged = src.text.startswith("?", end) or bool(src.grammar["hedges"].match(src.text, end + 1))
+    return replace(value, tail=tail, hedged=hedged, clash=len(slots) == 1 and _clashes(src, hits[0], end))
+
+
+def tail_at(src: Source, position: int) -> Tail | None:
+    """How a label ends at `position`: at a stop, a comma, a word that may follow it, or not at all."""
+    text = src.text
+    end = closers_end(src, position)
+    if end >= len(text) or text[end] == "\n":
+        return "end"
+    char, after = text[end], text[end + 1 : end + 2]
+    bracketed = end > position and text[end - 1] in ")]}\u00bb\u300d\u300f\u3011"
+    if char in ".,;:!?\u3002\u3001":
+        kind: Tail = "comma" if char in ",\u3001" else "end"
+        if not after or not re.match(WORD, after):
+            return kind
+        glued = char == ":" or (char == "." and text[end + 1 : end + 3].istitle())
+        return kind if glued and not after.isdigit() else None
+    if char in "\u2013\u2014\u2192\u21d2|\\<" or unicodedata.category(char) == "So":
+        return "end"
+    if char in "([":
+        return None if src.labels.numeric else "end"
+    if bracketed and not char.isdigit():
+        return "end"
+    return _tail_word(src, end)
+
+
+def closers_end(src: Source, position: int) -> int:
+    """Where the closing quotes and brackets at `position` end."""
+    found = _CLOSERS.match(src.text, position)
+    return found.end() if found else position
+
+
+def text_value(src: Source, position: int) -> Value | None:
+    """Read an option's text at exactly `position`; it must end its clause."""
+    if src.texts is None:
+        return None
+    end, slots = src.texts.at(src.text, position)
+    if not slots or not _ends_text(src, end):
+        return None
+    opener = re.match(r" ?[(\[]", src.text[end : end + 2])
+    beside = src.labels.match(src.text, end + opener.end()) if opener else None
+    clash = len(slots) > 1 or (beside is not None and beside.slot not in slots)
+    return Value("text", slots, position, end, clash=clash)
+
+
+def _value_at(src: Source, position: int) -> Value | None:
+    value = read_labels(src, position)
+    if value is not None:
+        return value
+    for kind in ("both", "none", "equal"):
+        found = src.grammar[kind].match(src.text, position)
+        if found and tail_at(src, found.end()) in ("end", "comma"):
+            special = text_value(src, position)
+            return special or Value(kind, (), position, found.end())
+    return text_value(src, position)
+
+
+def _skip_aside(src: Source, position: int) -> int:
+    echo = _ECHO.match(src.text, position)
+    if echo and src.labels.whole(echo.group(1).strip(" .*\"'")) is None:
+        return echo.end()
+    aside = src.grammar.aside.match(src.text, position)
+    return aside.end() if aside else position
+
+
+def _step(src: Source, position: int, *, linked: bool, crossed: bool) -> tuple[int, str] | None:
+    """Pass over one thing that may stand between a cue and its value."""
+    text, words = src.text, src.grammar
+    if position >= len(text):
+        return None
+    if text[position] == "\n":
+        return None if crossed else (position + 1, "line")
+    if text[position] == "," and linked:
+        return position + 1, "pause"
+    found = _LINK.match(text, position)
+    if found:
+        return found.end(), "link"
+    found = _OPENERS.match(text, position)
+    if found:
+        return found.end(), "opener"
+    for field, what in (("negations", "negation"), ("copulas", "link"), ("hedges", "hedge"), ("fillers", "filler")):
+        found = words[field].match(text, position)
+        if found:
+            # "was" and its like link and hedge at once
+            return found.end(), what
+    return None
+
+
+def _joined(src: Source, position: int) -> LabelHit | None:
+    """The next label of a list, if what follows it shows that it belongs to the list."""
+    start = closers_end(src, position)
+    words = src.grammar["joins"].pattern
+    found = re.compile(rf" ?\(?(?:{_JOIN_MARK} ?(?:(?:{words}) ?)?|(?:{words}) ?)", re.IGNORECASE).match(src.text, start)
+    if found is None:
+        return None
+    start = found.end()
+    for pattern in (_OPENERS, src.grammar["items"], _OPENERS):
+        skipped = pattern.match(src.text, start)
+        start = skipped.end() if skipped else start
+    hit = src.labels.match(src.text, start)
+    if hit is None:
+        return None
+    tail = tail_at(src, hit.end)
+    if tail in ("end", "comma") or _joined(src, hit.end) is not None:
+        return hit
+    end = closers_end(src, hit.end)
+    plural = src.grammar["plural"].match(src.text, end + 1) or src.grammar["plural"].match(src.text, end)
+    because = src.grammar["because"].match(src.text, end + 1)
+    return hit if plural or because else None
+
+
+def _tail_word(src: Source, end: int) -> Tail | None:
+    text, words = src.text, src.grammar
+    spaced = text[end] == " "
+    start = end + 1 if spaced else end
+    following = text[start : start + 1]
+    if spaced:
+        if following in "-\u2013\u2014=|" and text[start + 1 : start + 2] in (" ", ""):
+            return "end"
+        if following in "([{\"'\u00ab\u201c\u2192\u21d2<" or unicodedata.category(following) == "So":
+            return "end"
+        negated = words["negations"].match(text, start)
+        if negated and _label_follows(src, negated.end()):
+            return "word"
+    if words["because"].match(text, start):
+        return "word"
+    if not src.labels.numeric and words["going_on"].match(text, start):
+        return "word"
+    closing = words["closing"].match(text, start)
+    if closing and (closing.end() >= len(text) or text[closing.end()] in ".,!?\n"):
+        return "word"
+    return None
+
+
+def _label_follows(src: Source, position: int) -> bool:
+    for pattern in (_OPENERS, src.grammar["items"], _OPENERS):
+        skipped = pattern.match(src.text, position)
+        position = skipped.end() if skipped else position
+    hit = src.labels.match(src.text, position)
+    return hit is not None and hit.exact
+
+
+def _clashes(src: Source, hit: LabelHit, end: int) -> bool:
+    """Whether the reply beside the label names another option."""
+    if src.texts is not None:
+        text_end, slots = src.texts.at(src.text, hit.start)
+        if slots and hit.slot not in slots and text_end >= hit.end:
+            return True
+    found = _REST.match(src.text, end)
+    start = found.end() if found else end
+    if start == end and start < len(src.text):
+        return False
+    other = text_value(src, start)
+    if other is not None:
+        return hit.slot not in other.slots
+    label = src.labels.match(src.text, start)
+    if label is None or label.slot == hit.slot or not label.exact:
+        return False
+    stop = re.compile(r"[.!?]?(?=\n|$)").match(src.text, closers_end(src, label.end))
+    return stop is not None
+
+
+def _ends_text(src: Source, position: int) -> bool:
+    end = closers_end(src, position)
+    text = src.text
+    if end >= len(text) or text[end] == "\n" or (text[end] in ".!?;\u3002" and text[end + 1 : end + 2] in (" ", "\n", "")):
+        return True
+    return bool(re.match(r" ?[(\[]", text[end : end + 2])) or bool(src.grammar["because"].match(text, end + 1))
+
+
+def _pivot(src: Source, position: int) -> tuple[Value, ...]:
+    """Read C in "not B but C"."""
+    pivots = src.grammar["pivots"].pattern
+    found = re.compile(rf"[,;]? ?(?:(?:{pivots}) ?){{1,2}}", re.IGNORECASE).match(src.text, position)
+    return read_value(src, found.end(), linked=True) if found else ()
+
+
+def _with_next_lines(src: Source, value: Value) -> Value:
+    """Add the labels that head the next lines: an answer that is a list, or the options repeated."""
+    slots, position = list(value.slots), value.end
+    while len(slots) < _MAX_LABELS and (line := src.text.find("\n", position)) >= 0:
+        bullet = _BULLET.match(src.text, line + 1)
+        hit = src.labels.match(src.text, bullet.end() if bullet else line + 1)
+        if hit is None or tail_at(src, hit.end) != "end":
+            break
+        slots.append(hit.slot)
+        position = hit.end
+    return replace(value, slots=tuple(dict.fromkeys(slots)))

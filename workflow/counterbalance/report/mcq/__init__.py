@@ -1,0 +1,1 @@
+"""How the report shows multiple-choice experiments."""

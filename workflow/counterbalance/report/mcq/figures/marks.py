@@ -1,0 +1,51 @@
+"""Marks that several figures share: dots and bars with whiskers, and a note where a number is missing."""
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+
+from counterbalance.report.mcq.slots import Slot
+from counterbalance.report.numbers import Number
+from counterbalance.report.text import shorten
+from counterbalance.report.theme import Theme
+
+VERDICT_ROLE = {"bias": "bias", "no_bias_seen": "none", "not_measurable": "unclear", "degenerate": "broken"}
+
+
+def verdict_colour(verdict: str, theme: Theme) -> str:
+    """Return the mark colour of a verdict."""
+    colour: str = getattr(theme, VERDICT_ROLE.get(verdict, "unclear"))
+    return colour
+
+
+def verdict_ink(verdict: str, theme: Theme) -> str:
+    """Return the text colour of a verdict."""
+    colour: str = getattr(theme, VERDICT_ROLE.get(verdict, "unclear") + "_ink")
+    return colour
+
+
+def whisker(axes: Axes, x: float, number: Number, colour: str, *, width: float = 1.4) -> None:
+    """Draw an interval as an upright line, where there is one."""
+    if number.low is not None and number.high is not None:
+        axes.plot([x, x], [number.low, number.high], color=colour, linewidth=width, zorder=3)
+
+
+def label_slots(axes: Axes, slots: Sequence[Slot], theme: Theme) -> None:
+    """Name the slots below the axes."""
+    length = 8 if len(slots) <= 5 else 3
+    axes.set_xticks(range(len(slots)), [shorten(slot.label, length) for slot in slots], color=theme.ink)
+    axes.set_xlim(-0.6, len(slots) - 0.4)
+
+
+def missing(axes: Axes, x: float, theme: Theme) -> None:
+    """Mark the place of a number that is not there."""
+    axes.text(x, 0.5, "n/a", color=theme.muted, ha="center", va="center", transform=axes.get_xaxis_transform())
+
+
+def values_of(slots: Sequence[Slot], name: str) -> list[tuple[int, Number, float]]:
+    """Return place, number and value of every slot that has one."""
+    return [
+        (index, number, number.estimate)
+        for index, slot in enumerate(slots)
+        if (number := slot.series(name)) is not None and number.estimate is not None
+    ]

@@ -1,0 +1,163 @@
+"""The sentences that say what a cell's numbers mean."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from counterbalance.config import Analysis
+from counterbalance.report.mcq.slots import Slot
+from counterbalance.report.numbers import CellNumbers, show
+from counterbalance.report.text import listing, p_equals, percent, proportion
+
+VERDICTS = {
+    "bias": "Bias",
+    "no_bias_seen": "No bias seen",
+    "not_measurable": "Not measurable",
+    "degenerate": "Degenerate",
+}
+_NO_VERDICT = "No verdict"
+_ANSWERS = {
+    "bias": "Answers by position: yes.",
+    "no_bias_seen": "Answers by position: not seen.",
+    "not_measurable": "Answers by position: cannot be told.",
+    "degenerate": "Answers by position: cannot be told.",
+}
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a sentence needs besides the cell's numbers: the plan, and the share of an even split over slots."""
+
+    analysis: Analysis
+    even: float | None
+
+
+def verdict_of(cell: CellNumbers) -> str:
+    """Return the verdict's label, or an empty string where there is none."""
+    number = cell.get("verdict")
+    return (number.label or "") if number else ""
+
+
+def verdict_words(verdict: str) -> str:
+    """Return a verdict as the report names it."""
+    return VERDICTS.get(verdict) or verdict.replace("_", " ") or _NO_VERDICT
+
+
+def sentence(cell: CellNumbers, slots: Sequence[Slot], context: Context) -> str:
+    """Say what was found in one cell, for somebody who reads nothing else."""
+    verdict = verdict_of(cell)
+    parts = [_ANSWERS.get(verdict, "No verdict was reached.")]
+    if verdict in ("not_measurable", "degenerate", "") or verdict not in VERDICTS:
+        parts.append(_why(cell, context))
+    if verdict != "degenerate":
+        parts.append(_preference(slots, context))
+        if verdict == "bias":
+            parts.append(_accuracies(slots))
+    parts.append(_numbers(cell))
+    if verdict == "no_bias_seen":
+        parts.append(_could_have_seen(cell, context))
+    return " ".join(part for part in parts if part)
+
+
+def _why(cell: CellNumbers, context: Context) -> str:
+    verdict = cell.get("verdict")
+    detectable = cell.get("detectable_V")
+    if verdict is not None and verdict.label == "not_measurable" and detectable and detectable.estimate is not None:
+        return (
+            f"Only a V of {proportion(detectable.estimate)} or more would have been seen with "
+            f"{percent(context.analysis.detectable_power)} power, and the plan asks for "
+            f"{proportion(context.analysis.measurable_v)}; this is no evidence that there is no bias."
+        )
+    reasons = [number.reason for number in (verdict, cell.get("V.corrected")) if number and number.reason]
+    return _as_sentence(reasons[0]) if reasons else "The estimates give no reason."
+
+
+def _preference(slots: Sequence[Slot], context: Context) -> str:
+    found = _extremes(slots, "picks")
+    if found is None:
+        return ""
+    _, (slot, share) = found
+    even = f" (an even split would be {percent(context.even)})" if context.even is not None else ""
+    return f"Picks slot {slot.label} in {percent(share)} of its answers{even}."
+
+
+def _accuracies(slots: Sequence[Slot]) -> str:
+    found = _extremes(slots, "accuracy")
+    if found is None or found[0][1] == found[1][1]:
+        return ""
+    (worst, low), (best, high) = found
+    return (
+        f"Right in {percent(high)} of answers when the correct option is in slot {best.label}, in {percent(low)} when "
+        f"it is in slot {worst.label}."
+    )
+
+
+def _extremes(slots: Sequence[Slot], name: str) -> tuple[tuple[Slot, float], tuple[Slot, float]] | None:
+    values = [
+        (slot, number.estimate)
+        for slot in slots
+        if (number := slot.series(name)) is not None and number.estimate is not None
+    ]
+    if not values:
+        return None
+    return min(values, key=lambda pair: pair[1]), max(values, key=lambda pair: pair[1])
+
+
+def _numbers(cell: CellNumbers) -> str:
+    parts = []
+    v = cell.get("V.corrected")
+    if v is not None and v.estimate is not None:
+        shown = show(v)
+        parts.append(f"V {shown.text} {shown.interval}".strip())
+    tests = [
+        f"{p_equals(number.p_adjusted)} on {name}"
+        for name, number in (("accuracy", cell.get("relabelling.accuracy")), ("picks", cell.get("relabelling.picks")))
+        if number is not None and number.p_adjusted is not None
+    ]
+    if tests:
+        parts.append(f"Holm {listing(tests)}")
+    return f"{'; '.join(parts)}." if parts else ""
+
+
+def _could_have_seen(cell: CellNumbers, context: Context) -> str:
+    detectable = cell.get("detectable_V")
+    if detectable is None or detectable.estimate is None:
+        return "How small a bias would have been seen is not known."
+    return (
+        f"A V of {proportion(detectable.estimate)} or more would have been seen with "
+        f"{percent(context.analysis.detectable_power)} power."
+    )
+
+
+def headline(verdicts: Sequence[str], analysis: Analysis) -> str:
+    """Say in one sentence what an experiment found over its cells."""
+    counts = Counter(verdicts)
+    total = len(verdicts)
+    parts = []
+    if counts["bias"]:
+        parts.append(f"{counts['bias']} of {total} cells {_agree(counts['bias'], 'answers', 'answer')} by position")
+    else:
+        parts.append(f"none of {total} cells is seen to answer by position" if total > 1 else "no bias is seen")
+    if counts["no_bias_seen"]:
+        parts.append(
+            f"{counts['no_bias_seen']} {_agree(counts['no_bias_seen'], 'shows', 'show')} no bias and would have shown "
+            f"V ≥ {proportion(analysis.measurable_v, 2)}"
+        )
+    if counts["not_measurable"]:
+        parts.append(f"{counts['not_measurable']} could not have shown it either way")
+    if counts["degenerate"]:
+        parts.append(f"{counts['degenerate']} gave no data to judge by")
+    other = total - sum(counts[name] for name in VERDICTS)
+    if other:
+        parts.append(f"{other} {_agree(other, 'has', 'have')} no verdict")
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _agree(number: int, one: str, many: str) -> str:
+    return one if number == 1 else many
+
+
+def _as_sentence(text: str) -> str:
+    text = text.strip()
+    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "!", "?")) else ".")

@@ -1,0 +1,101 @@
+"""One estimate as it stands in the table, and as the report writes it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from counterbalance.report.text import MISSING, count, nats, p_value, percent, proportion, signed
+
+_NATS = ("slot_bonus.", "label_logprob.")
+_NOT_COMPUTED = "not computed for this cell"
+
+
+@dataclass(frozen=True)
+class Number:
+    """A row of the estimates table, without its cell."""
+
+    quantity: str
+    estimate: float | None
+    low: float | None
+    high: float | None
+    level: float | None
+    method: str
+    p: float | None
+    p_adjusted: float | None
+    family: str | None
+    n_items: int
+    n_calls: int
+    status: str
+    reason: str | None
+    label: str | None
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Self:
+        """Take the fields from a row of the table."""
+        return cls(**{name: row[name] for name in cls.__dataclass_fields__})
+
+
+CellNumbers = Mapping[str, Number]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A number as the report writes it.
+
+    Attributes
+    ----------
+    text
+        The number or word, or a dash.
+    interval
+        Its interval in brackets, or nothing.
+    note
+        Why there is no number, or what it is not fit for; never empty where `text` is a dash.
+    """
+
+    text: str
+    interval: str = ""
+    note: str = ""
+
+
+def show(number: Number | None, *, as_percent: bool = False) -> Shown:
+    """Write an estimate or label with its interval, or say why there is none."""
+    if number is None:
+        return Shown(MISSING, note=_NOT_COMPUTED)
+    note = _note(number)
+    if number.label is not None:
+        return Shown(number.label.replace("_", " "), note=note)
+    if number.estimate is None:
+        return Shown(MISSING, note=note or _NOT_COMPUTED)
+    write = percent if as_percent else writer_of(number.quantity)
+    interval = ""
+    if number.low is not None and number.high is not None:
+        interval = f"[{write(number.low)}, {write(number.high)}]"
+    return Shown(write(number.estimate), interval, note)
+
+
+def show_p(number: Number | None, *, adjusted: bool) -> Shown:
+    """Write a raw or adjusted p-value, or say why there is none."""
+    if number is None:
+        return Shown(MISSING, note=_NOT_COMPUTED)
+    p = number.p_adjusted if adjusted else number.p
+    note = _note(number)
+    return Shown(MISSING, note=note or "no p-value") if p is None else Shown(p_value(p), note=note)
+
+
+def writer_of(quantity: str) -> Any:
+    """Return the function that writes a quantity's values in its unit."""
+    if quantity.startswith(_NATS):
+        return nats
+    if quantity == "unstable_items":
+        return lambda value: count(round(value)) if float(value).is_integer() else f"{value:.1f}"
+    if quantity == "chi2.published":
+        return lambda value: f"{value:.2f}"
+    if quantity.startswith("shape."):
+        return lambda value: signed(value, 3).replace("0.", ".", 1)
+    return proportion
+
+
+def _note(number: Number) -> str:
+    if number.status in ("ok", "descriptive"):
+        return ""
+    return number.reason or f"{number.status.replace('_', ' ')}, no reason given"

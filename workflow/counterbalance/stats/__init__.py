@@ -1,0 +1,1 @@
+"""The statistics of the designs: pure functions on arrays, the question as the unit."""

@@ -1,0 +1,112 @@
+"""The published view of a cell: slot of the correct option against correct or not, every call counted as independent."""
+
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from counterbalance.stats.counts import Array, slot_counts
+from counterbalance.stats.estimate import Result, Status
+
+_CAVEAT = "counts the calls of one item as independent; kept for comparison with published values"
+
+
+@dataclass(frozen=True)
+class Contingency:
+    """Pearson's test of a k x 2 table and its effect sizes.
+
+    Attributes
+    ----------
+    chi2
+        Pearson's X2, with its p.
+    v
+        Cramer's V as published, without its interval.
+    v_bergsma
+        Cramer's V with Bergsma's correction for the bias of independent calls.
+    """
+
+    chi2: Result
+    v: Result
+    v_bergsma: Result
+
+
+def contingency_test(correct: npt.ArrayLike, n: npt.ArrayLike) -> Contingency:
+    """Test slot against correctness as if every call were independent.
+
+    Parameters
+    ----------
+    correct, n
+        Correct answers and scored calls, shape (items, slots).
+
+    Returns
+    -------
+    Contingency
+        A table with one non-empty row or column is ``degenerate``: X2 = 0, p = 1, V = 0. Slots without calls have no
+        row, and the reason says so.
+
+    Notes
+    -----
+    V of a k x 2 table is sqrt(X2 / N). Source of the corrected V: Bergsma (2013), Journal of the Korean Statistical
+    Society 42, 323-328, section 2: phi2 and both table sides less their expectations under independence.
+    """
+    counts = slot_counts(correct, n)
+    hits, calls = counts.correct.sum(axis=0), counts.n.sum(axis=0)
+    total, rows = counts.n_calls, int((calls > 0).sum())
+    degenerate = rows < 2 or hits.sum() in {0, total}
+    chi2 = 0.0 if degenerate else float(pearson_chi2(hits, calls))
+    # A p that underflows is not zero: no correction for a family could ever raise it.
+    p = 1.0 if degenerate else max(float(special.chdtrc(rows - 1, chi2)), sys.float_info.min)
+    status: Status = "degenerate" if degenerate else "descriptive"
+    reason = "; ".join(text for text in (_why_degenerate(rows, hits, total), counts.empty_slots, _CAVEAT) if text)
+
+    def result(method: str, estimate: float, p: float | None = None) -> Result:
+        return Result(
+            method=method,
+            estimate=estimate,
+            p=p,
+            n_items=counts.n_items,
+            n_calls=total,
+            status=status,
+            reason=reason,
+        )
+
+    v = 0.0 if degenerate else float(np.sqrt(chi2 / total))
+    return Contingency(
+        result(f"Pearson X2, df {max(rows - 1, 0)}, calls as independent", chi2, p),
+        result("Cramer's V as published", v),
+        result("Cramer's V, Bergsma's correction", 0.0 if degenerate else bergsma_v(chi2, total, rows)),
+    )
+
+
+def _why_degenerate(rows: int, hits: Array, total: int) -> str | None:
+    if total == 0:
+        return "no scored calls"
+    if rows < 2:
+        return "scored calls in one slot only"
+    if hits.sum() == total:
+        return "every call is correct"
+    return "no call is correct" if hits.sum() == 0 else None
+
+
+def pearson_chi2(hits: Array, calls: Array) -> Array:
+    """Return Pearson's X2 of k x 2 tables given as hits and calls by slot, shape (..., slots) to (...).
+
+    Rows without calls take no part; a table that is all hits or all misses has 0.
+    """
+    total = calls.sum(axis=-1, keepdims=True)
+    share = hits.sum(axis=-1, keepdims=True) / np.maximum(total, 1)
+    spread = calls * share * (1 - share)
+    return np.asarray(
+        np.divide((hits - calls * share) ** 2, spread, out=np.zeros_like(hits), where=spread > 0).sum(axis=-1)
+    )
+
+
+def bergsma_v(chi2: float, n_calls: int, n_slots: int) -> float:
+    """Return Bergsma's corrected Cramer's V of a k x 2 table with at least two calls; 0 where chance explains X2."""
+    excess = max(0.0, chi2 / n_calls - (n_slots - 1) / (n_calls - 1))
+    rows = n_slots - (n_slots - 1) ** 2 / (n_calls - 1)
+    columns = 2 - 1 / (n_calls - 1)
+    side = min(rows, columns) - 1
+    return float(np.sqrt(excess / side)) if side > 0 else 0.0

@@ -1,0 +1,169 @@
+"""Label log-probabilities: their mean by slot, and the slot bonus in nats with the content taken out."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from counterbalance.errors import InputError
+from counterbalance.stats.counts import Array
+from counterbalance.stats.estimate import Result
+from counterbalance.stats.resampling import Seed, Stream, bca_means
+
+Indices = npt.NDArray[np.intp]
+
+_SINGULAR = 1e-9
+
+
+@dataclass(frozen=True)
+class LabelLogprobs:
+    """Log-probabilities of the option labels of a cell.
+
+    Attributes
+    ----------
+    mean
+        Mean log-probability of the label in each slot, in nats.
+    bonus
+        Slot bonus of each slot in nats, relative to the mean of the slots; the bonuses add up to 0.
+    n_censored_items
+        Items in which at least one value is a bound.
+    """
+
+    mean: tuple[Result, ...]
+    bonus: tuple[Result, ...]
+    n_censored_items: int
+
+
+def label_logprobs(
+    items: npt.ArrayLike,
+    options: npt.ArrayLike,
+    logprobs: npt.ArrayLike,
+    censored: npt.ArrayLike,
+    *,
+    level: float = 0.95,
+    n_resamples: int = 9999,
+    seed: Seed,
+    stream: Stream = "modern",
+) -> LabelLogprobs:
+    """Estimate mean label log-probability and slot bonus by slot, with BCa intervals over items.
+
+    Parameters
+    ----------
+    items
+        Index of each call's item from 0, shape (calls,). Every item needs a call.
+    options
+        Which option of the item sat in each slot, as 0 to k - 1, shape (calls, slots).
+    logprobs
+        Log-probability of each slot's label in nats, at most 0, same shape. Calls without them are left out by
+        the caller.
+    censored
+        True where the value is only a bound, because the label was not among those listed.
+
+    Raises
+    ------
+    InputError
+        For values that are missing, infinite or positive, and for arrangements that are not permutations.
+
+    Notes
+    -----
+    Model within an item: log p = call + option + slot. The slot terms are fitted by least squares. Where every option
+    sat in every slot equally often, the option terms cancel and the bonus is the slot's mean log-probability less the
+    mean over slots; where calls are missing, the fit takes the content out that this would leave in. Items in which
+    the arrangements at hand cannot separate slot from option are left out of the bonus, and counted in the reason.
+
+    Censoring: a label that was not listed is given its upper bound, the smallest value listed. So the mean
+    log-probability of a slot is too high, never too low, and so is the bonus of slots in which labels often go
+    missing, relative to the others: the spread of the bonuses is understated.
+    """
+    item, option, values, bound = _checked(items, options, logprobs, censored)
+    n_items, k = int(item.max(initial=-1)) + 1, values.shape[1]
+    calls = np.bincount(item, minlength=n_items).astype(np.float64)
+    means = _sum_by(item, values, n_items) / calls[:, None]
+    bonus, separable = _slot_terms(item, option, values, calls)
+
+    def intervals(series: Array, n_calls: int) -> list[Result]:
+        return bca_means(
+            series.T, level=level, n_resamples=n_resamples, seed=seed, stream=stream, n_calls=n_calls
+        )
+
+    if separable.all():
+        # One call, one set of resamples for all slots.
+        found = intervals(np.hstack([means, bonus]), len(item))
+    else:
+        found = intervals(means, len(item)) + intervals(bonus[separable], int(calls[separable].sum()))
+    n_censored = len(np.unique(item[bound.any(axis=1)]))
+    notes = [_censoring(int(bound.sum()), n_censored, n_items)] if n_censored else []
+    left_out = int((~separable).sum())
+    skipped = [f"{left_out} items left out: their orders do not separate slot from option"] if left_out else []
+    return LabelLogprobs(
+        tuple(_named(result, "mean label log-probability in nats", notes) for result in found[:k]),
+        tuple(_named(result, "slot bonus in nats", notes + skipped) for result in found[k:]),
+        n_censored,
+    )
+
+
+def _checked(
+    items: npt.ArrayLike, options: npt.ArrayLike, logprobs: npt.ArrayLike, censored: npt.ArrayLike
+) -> tuple[Indices, Indices, Array, npt.NDArray[np.bool_]]:
+    item, option = np.asarray(items, dtype=np.intp), np.asarray(options, dtype=np.intp)
+    try:
+        values, bound = np.asarray(logprobs, dtype=np.float64), np.asarray(censored, dtype=bool)
+    except (ValueError, TypeError) as error:
+        raise InputError("logprobs: rows differ in length; analyse numbers of options in separate strata") from error
+    if values.ndim != 2 or values.shape[1] < 2 or not item.shape == values.shape[:1]:
+        raise InputError(f"logprobs has shape {values.shape} for {item.shape} items; expected (calls, slots >= 2)")
+    if option.shape != values.shape or bound.shape != values.shape:
+        raise InputError(f"options {option.shape}, censored {bound.shape}; expected the shape of logprobs {values.shape}")
+    bad = ~np.isfinite(values) | (values > 0)
+    if bad.any():
+        call, slot = np.argwhere(bad)[0]
+        raise InputError(
+            f"logprobs, call {call}, slot {slot + 1}: found {values[call, slot]}; expected a finite number of at most 0; "
+            "give a label that was not listed its bound and mark it censored"
+        )
+    if (np.sort(option, axis=1) != np.arange(values.shape[1])).any():
+        raise InputError("options: a row is not a permutation of 0 to slots - 1; give each call's option by slot")
+    if len(item) and (item.min() < 0 or len(np.unique(item)) != item.max() + 1):
+        raise InputError("items: expected indices from 0 without gaps, one for each call")
+    return item, option, values, bound
+
+
+def _sum_by(item: Indices, values: Array, n_items: int) -> Array:
+    sums = np.zeros((n_items, *values.shape[1:]))
+    np.add.at(sums, item, values)
+    return sums
+
+
+def _slot_terms(item: Indices, option: Indices, values: Array, calls: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """Return the least-squares slot terms of each item, and whether its arrangements determine them.
+
+    Every call shows each option and each slot once, so a call's own level is orthogonal to both and goes by centring.
+    With R calls and the table M of how often option o sat in slot s, the option terms drop out of the normal
+    equations, which leaves (R I - M'M / R) b = (slot sums) - M'(option sums) / R.
+    """
+    n_items, k = len(calls), values.shape[1]
+    centred = values - values.mean(axis=1, keepdims=True)
+    sat = np.zeros((n_items, k, k))
+    np.add.at(sat, (item[:, None], option, np.arange(k)), 1.0)
+    by_slot = _sum_by(item, centred, n_items)
+    by_option = np.zeros((n_items, k))
+    np.add.at(by_option, (item[:, None], option), centred)
+    left = calls[:, None, None]
+    normal = left * np.eye(k) - np.swapaxes(sat, 1, 2) @ sat / left
+    right = by_slot - np.einsum("qos,qo->qs", sat, by_option) / calls[:, None]
+    # The equal vector is always in the null space; one more such vector and the slots are not determined.
+    separable = np.linalg.eigvalsh(normal)[:, 1] > _SINGULAR * calls
+    terms = np.einsum("qst,qt->qs", np.linalg.pinv(normal, rcond=_SINGULAR, hermitian=True), right)
+    return terms, separable
+
+
+def _censoring(n_values: int, n_items: int, of_items: int) -> str:
+    return (
+        f"{n_values} values in {n_items} of {of_items} items are upper bounds (label not listed): too high where labels "
+        "are missing, so differences between slots are understated"
+    )
+
+
+def _named(result: Result, what: str, notes: list[str]) -> Result:
+    reason = "; ".join([*([result.reason] if result.reason else []), *notes])
+    return replace(result, method=f"{what}: {result.method}", reason=reason or None)

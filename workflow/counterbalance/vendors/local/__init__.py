@@ -1,0 +1,13 @@
+"""A real small model on the CPU, in this process, without a key."""
+
+from counterbalance.vendors.local.engine import (
+    Generation,
+    LocalEngine,
+    NextToken,
+    OptionLogprobs,
+    Prompt,
+    Usage,
+)
+from counterbalance.vendors.local.weights import KNOWN_WEIGHTS
+
+__all__ = ["KNOWN_WEIGHTS", "Generation", "LocalEngine", "NextToken", "OptionLogprobs", "Prompt", "Usage"]
