@@ -15,7 +15,7 @@ _MODULES = {"combine": "contrast", "manifest": "verify"}
 STAGES = ("resolve", "prepare", "expand", "freeze", "query", "score", "contrast", "combine", "report", "manifest")
 
 
-_DOORS = {"expand": "expand", "score": "score", "contrast": "estimate", "combine": "quantities"}
+_DOORS = {"expand": "expand", "score": "score", "contrast": "estimate", "combine": "verdict"}
 
 
 def code_sha256(stage: str) -> str:

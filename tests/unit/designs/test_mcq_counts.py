@@ -17,6 +17,7 @@ def outcome(item: str, index: int, gold: int | None, slot: int | None, **more: o
         "arrangement_index": index,
         "repeat": 0,
         "n_options": k,
+        "arrangement": None,
         "gold_slot": gold,
         "outcome": "ok",
         "slot": slot,
@@ -51,7 +52,7 @@ def test_counts_follow_from_the_outcomes() -> None:
     assert counts.picks.tolist() == [[2, 0], [1, 0]]
     assert counts.wrong_picks.tolist() == [[1, 0], [0, 0]]
     assert (counts.n_items, counts.n_calls) == (2, 4)
-    assert counts.status[STATUSES.index("refused")].tolist() == [0, 1]
+    assert counts.status[:, STATUSES.index("refused")].tolist() == [[0, 0], [0, 1]]
     assert counts.consistent is not None
     assert counts.consistent.tolist() == [False, True]
 
@@ -60,7 +61,7 @@ def test_items_without_a_key_count_for_picks_only() -> None:
     (counts,) = count_strata(table(outcome("a", 0, None, 1), outcome("a", 1, None, None, outcome="empty")))
     assert counts.picks.tolist() == [[0, 1]]
     assert counts.scored.sum() == counts.correct.sum() == counts.status.sum() == 0
-    assert counts.status_unkeyed[STATUSES.index("empty")] == 1
+    assert counts.status_unkeyed[0, STATUSES.index("empty")] == 1
     assert counts.consistent is None
 
 
@@ -89,22 +90,25 @@ def test_each_number_of_options_is_a_stratum_and_the_largest_comes_first() -> No
     assert strata[0].correct.tolist() == [[1, 0, 0], [0, 0, 1]]
 
 
-def test_logprobs_keep_their_item() -> None:
+def test_logprobs_keep_their_item_and_the_option_behind_each_slot() -> None:
+    nats = {"slot_logprobs": [-0.1, -2.0], "slot_censored": [False, True]}
     (counts,) = count_strata(
         table(
-            outcome("a", 0, 0, None, outcome="unavailable"),
-            outcome("b", 0, 0, 0, slot_logprobs=[-0.1, -2.0], slot_censored=[False, True]),
+            outcome("a", 0, 0, None, outcome="unavailable", arrangement=["o1", "o2"]),
+            outcome("b", 0, 0, 0, arrangement=["o2", "o1"], **nats),
+            outcome("b", 1, 1, 0, arrangement=["o1", "o2"], **nats),
         )
     )
-    assert counts.logprobs is not None
-    assert counts.censored is not None
-    assert counts.logprobs.tolist() == [[-0.1, -2.0]]
-    assert counts.censored.tolist() == [[False, True]]
-    assert counts.call_item.tolist() == [1]
+    assert counts.nats is not None
+    assert counts.nats.item.tolist() == [0, 0]
+    assert counts.nats.logprobs.tolist() == [[-0.1, -2.0]] * 2
+    assert counts.nats.censored.tolist() == [[False, True]] * 2
+    first, second = counts.nats.option.tolist()
+    assert first == second[::-1]
 
 
 @pytest.mark.parametrize("status", STATUSES)
 def test_every_outcome_is_counted_somewhere(status) -> None:
     (counts,) = count_strata(table(outcome("a", 0, 1, None, outcome=status)))
     assert counts.status.sum() == 1
-    assert counts.status[STATUSES.index(status), 1] == 1
+    assert counts.status[0, STATUSES.index(status), 1] == 1

@@ -139,6 +139,7 @@ OUTCOMES = ArtifactSchema(
             _need("arrangement_index", _INT),
             _need("repeat", _INT),
             _need("n_options", _INT),
+            _may("arrangement", pa.list_(_TEXT)),
             _may("gold_slot", _INT),
             _need("outcome", _TEXT),
             _may("slot", _INT),

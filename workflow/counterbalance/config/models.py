@@ -186,7 +186,7 @@ class Analysis(Block):
         0.1, description="A cell without a finding that could not have shown this V is `not_measurable`."
     )
     family: Literal["experiment", "study"] = Field(
-        "experiment", description="Cells over which Holm's correction runs, per quantity."
+        "experiment", description="Cells over which Holm's correction runs, both co-primary tests together."
     )
 
 

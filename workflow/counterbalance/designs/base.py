@@ -1,7 +1,8 @@
 """The doors that every design has; what differs between designs lives behind them.
 
 A design is a package below this one with a module for each door: `expand.py` (items to trials), `score.py` (replies to
-outcomes), `estimate.py` (outcomes to estimates) and `quantities.py` (what the estimates are called and mean). A door
+outcomes), `estimate.py` (outcomes to estimates), `verdict.py` (estimates to the word for a cell) and `quantities.py`
+(what the estimates are called and mean). A door
 is loaded when a stage goes through it, so that a stage's code digest covers its own door and no other.
 """
 
@@ -17,6 +18,7 @@ from counterbalance.stats.estimate import Result
 
 Expand = Callable[[Study, Experiment, Dataset, pa.Table], Iterator[pa.Table]]
 Score = Callable[[Experiment, pa.Table, pa.Table], pa.Table]
+Verdict = Callable[[Analysis, Mapping[str, Mapping[str, Any]]], Result]
 Estimate = Callable[[Analysis, pa.Table], Mapping[str, Result]]
 
 
@@ -42,6 +44,12 @@ class Design:
     def estimate(self) -> Estimate:
         """Analysis plan and a cell's outcomes to results by quantity; a pure function."""
         door: Estimate = self._door("estimate").estimate
+        return door
+
+    @property
+    def verdict(self) -> Verdict:
+        """Analysis plan and a cell's corrected estimates by quantity to the one word for the cell."""
+        door: Verdict = self._door("verdict").verdict
         return door
 
     @property

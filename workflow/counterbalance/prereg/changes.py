@@ -5,9 +5,8 @@ from typing import Any
 
 from counterbalance.canonical import Json, canonical_json
 from counterbalance.config import Study
-from counterbalance.prereg.parts import Parts
 from counterbalance.prereg.predictions import PREDICTIONS, Prediction
-from counterbalance.prereg.record import FrozenBody, Hashes, crlf_note
+from counterbalance.prereg.record import FrozenBody, Hashes, Parts, crlf_note
 
 _ABSENT = object()
 _LONGEST = 80

@@ -18,7 +18,7 @@ Row = dict[str, Any]
 Key = tuple[str, str, str, str]
 
 
-class _NotEvaluable(Exception):
+class _NotEvaluableError(Exception):
     """Why a prediction cannot be judged."""
 
 
@@ -72,7 +72,7 @@ def _verdict(prediction: Prediction, rows: dict[Key, Row]) -> Row:
     try:
         judged = _judge(prediction, rows)
         verdict, reason = "confirmed" if judged.holds else "falsified", judged.reason
-    except _NotEvaluable as why:
+    except _NotEvaluableError as why:
         verdict, reason = "not_evaluable", str(why)
     return {
         "prediction": prediction.id,
@@ -129,7 +129,7 @@ def _judge_chance(prediction: Chance, row: Row, rows: dict[Key, Row]) -> _Judged
     # Finding nothing is evidence only where something could have been found.
     whole = rows.get((*prediction.key[:3], "verdict"), {})
     if "not_measurable" in (whole.get("label"), whole.get("status")):
-        raise _NotEvaluable(
+        raise _NotEvaluableError(
             f"p = {_show(value, prediction.value)} ({kind}), but the cell could not have shown an effect: "
             f"{whole.get('reason') or 'not measurable'}"
         )
@@ -141,13 +141,13 @@ def _judge_label(prediction: LabelIs, row: Row) -> _Judged:
     if row["label"] != prediction.value:
         _need_usable(row)
     if row["label"] is None:
-        raise _NotEvaluable(f"{row['quantity']} has no label; it is a number")
+        raise _NotEvaluableError(f"{row['quantity']} has no label; it is a number")
     return _Judged(row["label"] == prediction.value, f"label {row['label']}")
 
 
 def _find(target: Target, rows: dict[Key, Row]) -> Row:
     if target.key not in rows:
-        raise _NotEvaluable(f"{target.quantity} is not among the estimates of {'/'.join(target.key[:3])}")
+        raise _NotEvaluableError(f"{target.quantity} is not among the estimates of {'/'.join(target.key[:3])}")
     return rows[target.key]
 
 
@@ -158,14 +158,16 @@ def _point(row: Row) -> float:
 
 def _need_usable(row: Row) -> None:
     if row["status"] not in _USABLE:
-        raise _NotEvaluable(f"{row['quantity']} is {row['status']}: {row['reason'] or 'no reason was given'}")
+        raise _NotEvaluableError(f"{row['quantity']} is {row['status']}: {row['reason'] or 'no reason was given'}")
 
 
 def _number(row: Row, column: str) -> float:
     _need_usable(row)
     value = row[column]
     if value is None:
-        raise _NotEvaluable(f"{row['quantity']} has no {column}: {row['reason'] or 'the design gives none for it'}")
+        raise _NotEvaluableError(
+            f"{row['quantity']} has no {column}: {row['reason'] or 'the design gives none'}"
+        )
     return float(value)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from counterbalance.artifacts import SCHEMAS, ArtifactSchema
+from counterbalance.artifacts import ArtifactSchema
 from counterbalance.artifacts.digest import LogicalDigest
 from counterbalance.artifacts.tables import check_table
 from counterbalance.canonical import sha256_bytes, sha256_file, sha256_json

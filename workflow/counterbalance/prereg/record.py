@@ -30,8 +30,8 @@ class Parts(Block):
     settings: Hashes
     prompts: Hashes
     data: Hashes
-    items: Hashes = {}
-    trials: Hashes = {}
+    items: Hashes = Field(default_factory=dict)
+    trials: Hashes = Field(default_factory=dict)
 
 
 class Previous(Block):

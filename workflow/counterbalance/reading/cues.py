@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from counterbalance.reading.values import Source, Value, closers_end, read_labels, read_value, tail_at
+from counterbalance.reading.lead import read_lead
+from counterbalance.reading.values import Source, Value, closers_end, read_labels, read_value
 
 TENTATIVE, PLAIN, CONCLUDING, FINAL = -1, 0, 1, 2
 """How firmly a cue is put; of two that differ, only a firmer one prevails."""
@@ -15,6 +16,8 @@ _SENTENCE: Final = re.compile(r"[.!?\u3002](?=[ \n\"')]|$)|\n")
 _CLAUSE: Final = re.compile(r"[,;:()\u2014\uff0c\u3001]")
 _AFTER_RETRACTION: Final = re.compile(r"[ ,.:;!\n\u2014\u2013-]{0,6}")
 _BEFORE_SUBJECT: Final = re.compile(r"(?:^|[^\w\s]|\n)[ \"'(\[{*_]*$")
+_COLON: Final = re.compile(r"[ *]*[:\n]")
+_LINE_END: Final = re.compile(r"[.!]?(?:\n|$)")
 _WINDOW: Final = 160
 
 
@@ -39,7 +42,7 @@ def find_cues(src: Source) -> list[Cue]:
     return merged
 
 
-def clause_before(src: Source, position: int) -> tuple[str, str]:
+def _clause_before(src: Source, position: int) -> tuple[str, str]:
     """The sentence up to `position`, and its last clause, each from a window of bounded length."""
     window = src.text[max(0, position - _WINDOW) : position]
     sentence = window[_last_end(_SENTENCE, window) :]
@@ -53,6 +56,9 @@ def _all_cues(src: Source) -> Iterator[Cue]:
     yield from _token_cues(src)
     yield from _subject_cues(src)
     yield from _corrections(src)
+    lead = read_lead(src)
+    if lead is not None:
+        yield Cue(lead.start, lead, TENTATIVE if lead.hedged else PLAIN, "lead_label")
 
 
 def _noun_cues(src: Source) -> Iterator[Cue]:
@@ -64,7 +70,7 @@ def _noun_cues(src: Source) -> Iterator[Cue]:
     for found in src.grammar.tags.finditer(src.text):
         yield from _cues(src, found, read_value(src, found.end(), linked=True), "tag")
     for found in src.grammar.cue_nouns.finditer(src.text):
-        link = re.compile(r"[ *]*[:\n]").match(src.text, found.end())
+        link = _COLON.match(src.text, found.end())
         if link:
             yield from _cues(src, found, read_value(src, link.end(), linked=True), "cue")
 
@@ -75,7 +81,7 @@ def _bare_heading(src: Source, found: re.Match[str]) -> tuple[Value, ...]:
     if found.start() > 0 and text[found.start() - 1] != "\n":
         return ()
     value = read_labels(src, found.end() + 1) if text.startswith(" ", found.end()) else None
-    if value is None or not re.compile(r"[.!]?(?:\n|$)").match(text, value.end):
+    if value is None or not _LINE_END.match(text, value.end):
         return ()
     return (value,)
 
@@ -134,15 +140,16 @@ def _cues(src: Source, found: re.Match[str], values: tuple[Value, ...], rule: st
     """Weigh what was said before the cue: who says it, how firmly, or whether it is taken back."""
     if not values:
         return
-    sentence, clause = clause_before(src, found.start())
+    sentence, clause = _clause_before(src, found.start())
     words = src.grammar
     sure = words["unsure"].sub(" ", clause)
     taken_back = words.taken_back.search(sure) is not None
-    spoken = sentence + found.group()
-    hedged = sure != clause or words["hedges"].search(sure + found.group()) is not None
     between = src.text[found.end() : values[0].start]
+    said = sure + found.group() + between
+    spoken = sentence + found.group()
+    hedged = sure != clause or words["hedges"].search(said) is not None
     firm = PLAIN
-    if words["final"].search(spoken) or words["final"].search(between):
+    if words["final"].search(spoken + between):
         firm = FINAL
     elif words["concluding"].search(spoken):
         firm = CONCLUDING
@@ -196,5 +203,3 @@ def _last_end(pattern: re.Pattern[str], text: str) -> int:
         end = found.end()
     return end
 
-
-__all__ = ["CONCLUDING", "FINAL", "PLAIN", "TENTATIVE", "Cue", "clause_before", "find_cues", "tail_at"]

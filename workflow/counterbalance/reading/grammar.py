@@ -42,6 +42,7 @@ WORD: Final = rf"[^\W_{_UNSPACED_SCRIPTS}]"
 
 _GAP: Final = r"[ \n]"
 _NEVER: Final = r"(?!)"
+_JOIN_MARK: Final = r"[,;/&+|\u3001]"
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,9 @@ class Grammar:
     denied: re.Pattern[str]
     aside: re.Pattern[str]
     taken_back: re.Pattern[str]
+    join: re.Pattern[str]
+    dangling: re.Pattern[str]
+    pivot: re.Pattern[str]
     refused: re.Pattern[str]
     sorry_unable: re.Pattern[str]
 
@@ -80,7 +84,7 @@ def grammar(languages: tuple[str, ...]) -> Grammar:
     source = {f.name: _source(lexicons, f.name) for f in fields(Lexicon) if f.name != "spaced"}
     copula, filler = source["copulas"], source["fillers"]
     verdict = rf"(?:{copula})(?:{_GAP}?(?:{filler})){{0,3}}{_GAP}?"
-    unable = source["unable"]
+    unable, joins = source["unable"], source["joins"]
     return Grammar(
         words={name: _compile(pattern) for name, pattern in source.items()},
         tags=_compile(_tag_source(languages)),
@@ -92,6 +96,9 @@ def grammar(languages: tuple[str, ...]) -> Grammar:
             rf"(?:{source['negations']}|{source['disowned']}|{source['others']})"
             rf"(?:{_GAP}?(?:{source['attitudes']}|{filler}|{source['good']})){{0,5}}{_GAP}?$"
         ),
+        join=_compile(rf" ?\(?(?:{_JOIN_MARK} ?(?:(?:{joins}) ?)?|(?:{joins}) ?)"),
+        dangling=_compile(rf"[ \n]*(?:{_JOIN_MARK}[ \n]*)?(?:{joins})?[ \n]*$"),
+        pivot=_compile(rf"[,;]? ?(?:(?:{source['pivots']}) ?){{1,2}}"),
         refused=_compile(
             rf"(?:{source['refusals']})|(?:{unable})(?:{_GAP}?[^\s.!?]{{1,30}}){{0,4}}?{_GAP}?(?:{source['deeds']})"
         ),

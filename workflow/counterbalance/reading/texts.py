@@ -42,6 +42,11 @@ class OptionTexts:
                 slots = (*slots, slot)
         return best, slots
 
+    def may_go_on(self, slot: int) -> bool:
+        """Whether another option's text begins with this one's, so that a cut reply may mean either."""
+        mine = self.spellings[-1][slot]
+        return any(i != slot and text.startswith(mine) for i, text in enumerate(self.spellings[-1]))
+
 
 @lru_cache(maxsize=4096)
 def option_texts(texts: tuple[str, ...]) -> OptionTexts:

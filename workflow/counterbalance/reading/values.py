@@ -18,7 +18,7 @@ _LINK: Final = re.compile(r" ?(?::|=>?|->|\u2192|\u21d2|\u2014|\u2013|-(?= ))")
 _ECHO: Final = re.compile(r" ?[(\[]([^()\[\]\n]{1,80})[)\]](?= ?[:=])")
 _BULLET: Final = re.compile(r"(?:[-*\u2022] )?[\"'(\[{<*_]*")
 _REST: Final = re.compile(r"""(?:[.):,;!?]| ?[-\u2013\u2014=](?= )| (?=[(\["'\u00ab]))?[ "'(\[\u00ab]*""")
-_JOIN_MARK: Final = r"[,;/&+|\u3001]"
+_LINE_END: Final = re.compile(r"[.!?]?(?=\n|$)")
 _MAX_STEPS: Final = 24
 _MAX_LABELS: Final = 64
 
@@ -95,9 +95,7 @@ def read_labels(src: Source, position: int) -> Value | None:
     first = src.labels.match(src.text, position)
     if first is None:
         return None
-    hits = [first]
-    while len(hits) < _MAX_LABELS and (following := _joined(src, hits[-1].end)) is not None:
-        hits.append(following)
+    hits = _label_list(src, first)
     end = closers_end(src, hits[-1].end)
     slots = tuple(dict.fromkeys(hit.slot for hit in hits))
     notes = tuple(hit.note for hit in hits if hit.note)
@@ -197,27 +195,34 @@ def _step(src: Source, position: int, *, linked: bool, crossed: bool) -> tuple[i
     return None
 
 
-def _joined(src: Source, position: int) -> LabelHit | None:
-    """The next label of a list, if what follows it shows that it belongs to the list."""
-    start = closers_end(src, position)
-    words = src.grammar["joins"].pattern
-    found = re.compile(rf" ?\(?(?:{_JOIN_MARK} ?(?:(?:{words}) ?)?|(?:{words}) ?)", re.IGNORECASE).match(src.text, start)
-    if found is None:
-        return None
-    start = found.end()
+def _label_list(src: Source, first: LabelHit) -> list[LabelHit]:
+    """Follow a list of labels, and drop from its end what the text shows to be no member of it."""
+    hits = [first]
+    while len(hits) < _MAX_LABELS:
+        joined = src.grammar.join.match(src.text, closers_end(src, hits[-1].end))
+        hit = src.labels.match(src.text, _to_label(src, joined.end())) if joined else None
+        if hit is None:
+            break
+        hits.append(hit)
+    while len(hits) > 1 and not _ends_list(src, hits[-1].end):
+        hits.pop()
+    return hits
+
+
+def _ends_list(src: Source, position: int) -> bool:
+    """Tell "B and C." and "B and C are right" from "B, and C is wrong" and "B, a lens"."""
+    if tail_at(src, position) is not None:
+        return True
+    end = closers_end(src, position)
+    return any(src.grammar["plural"].match(src.text, start) for start in (end, end + 1))
+
+
+def _to_label(src: Source, position: int) -> int:
+    """Pass over brackets and words such as "option" in front of a label."""
     for pattern in (_OPENERS, src.grammar["items"], _OPENERS):
-        skipped = pattern.match(src.text, start)
-        start = skipped.end() if skipped else start
-    hit = src.labels.match(src.text, start)
-    if hit is None:
-        return None
-    tail = tail_at(src, hit.end)
-    if tail in ("end", "comma") or _joined(src, hit.end) is not None:
-        return hit
-    end = closers_end(src, hit.end)
-    plural = src.grammar["plural"].match(src.text, end + 1) or src.grammar["plural"].match(src.text, end)
-    because = src.grammar["because"].match(src.text, end + 1)
-    return hit if plural or because else None
+        skipped = pattern.match(src.text, position)
+        position = skipped.end() if skipped else position
+    return position
 
 
 def _tail_word(src: Source, end: int) -> Tail | None:
@@ -244,10 +249,7 @@ def _tail_word(src: Source, end: int) -> Tail | None:
 
 
 def _label_follows(src: Source, position: int) -> bool:
-    for pattern in (_OPENERS, src.grammar["items"], _OPENERS):
-        skipped = pattern.match(src.text, position)
-        position = skipped.end() if skipped else position
-    hit = src.labels.match(src.text, position)
+    hit = src.labels.match(src.text, _to_label(src, position))
     return hit is not None and hit.exact
 
 
@@ -267,8 +269,7 @@ def _clashes(src: Source, hit: LabelHit, end: int) -> bool:
     label = src.labels.match(src.text, start)
     if label is None or label.slot == hit.slot or not label.exact:
         return False
-    stop = re.compile(r"[.!?]?(?=\n|$)").match(src.text, closers_end(src, label.end))
-    return stop is not None
+    return _LINE_END.match(src.text, closers_end(src, label.end)) is not None
 
 
 def _ends_text(src: Source, position: int) -> bool:
@@ -281,8 +282,7 @@ def _ends_text(src: Source, position: int) -> bool:
 
 def _pivot(src: Source, position: int) -> tuple[Value, ...]:
     """Read C in "not B but C"."""
-    pivots = src.grammar["pivots"].pattern
-    found = re.compile(rf"[,;]? ?(?:(?:{pivots}) ?){{1,2}}", re.IGNORECASE).match(src.text, position)
+    found = src.grammar.pivot.match(src.text, position)
     return read_value(src, found.end(), linked=True) if found else ()
 
 

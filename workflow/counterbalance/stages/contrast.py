@@ -1,6 +1,6 @@
 """Stage contrast: estimates per cell; then the family's correction and the verdict on every prediction."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +12,9 @@ from counterbalance.rerun import code_sha256, settings_sha256
 from counterbalance.stages.command import command_line
 from counterbalance.stats.multiplicity import holm
 
+Row = dict[str, Any]
+
+_UNCORRECTED = {"p_adjusted": None, "family": None}
 _ESTIMATES = SCHEMAS["estimates"]
 _PREDICTIONS = SCHEMAS["predictions"]
 
@@ -40,9 +43,8 @@ def estimate_cell_table(study: Study, cell: Cell, outcomes: pa.Table) -> pa.Tabl
     """Return a cell's estimates, before any correction for the number of cells."""
     design = get_design(cell.experiment.design)
     place = {"experiment": cell.experiment.id, "model": cell.model.id, "subset": cell.dataset.id}
-    empty = {"p_adjusted": None, "family": None}
     results = design.estimate(study.config.analysis, outcomes)
-    rows = [place | empty | {"quantity": name} | vars(result) for name, result in results.items()]
+    rows = [place | _UNCORRECTED | {"quantity": name} | vars(result) for name, result in results.items()]
     return table_from_rows(rows, _ESTIMATES)
 
 
@@ -78,8 +80,8 @@ def combine_estimates(study: Study) -> str:
 def combine_tables(study: Study, cells: Sequence[pa.Table]) -> tuple[pa.Table, pa.Table]:
     """Return all estimates with Holm-adjusted p-values, and the judged predictions.
 
-    The family of a test is every cell of its experiment (or of the study, as the analysis plan says) in which the
-    same quantity is tested; a test without a p-value still counts.
+    The family is every confirmatory test in every cell of the experiment (or of the study, as the analysis plan
+    says); a test without a p-value still counts. The verdicts follow from the corrected values.
     """
     from counterbalance.prereg.judge import judge
     from counterbalance.prereg.plan import load_predictions
@@ -89,15 +91,24 @@ def combine_tables(study: Study, cells: Sequence[pa.Table]) -> tuple[pa.Table, p
         adjusted = holm([row["p"] for row in members])
         for row, value in zip(members, adjusted, strict=True):
             row["family"], row["p_adjusted"] = family, value
-    estimates = table_from_rows(rows, _ESTIMATES)
+    estimates = table_from_rows([*rows, *_verdicts(study, rows)], _ESTIMATES)
     return estimates, judge(load_predictions(study), estimates)
 
 
-def _families(study: Study, rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    families: dict[str, list[dict[str, Any]]] = {}
+def _families(study: Study, rows: Iterable[Row]) -> dict[str, list[Row]]:
+    families: dict[str, list[Row]] = {}
     for row in rows:
-        confirmatory = get_design(study.experiment(row["experiment"]).design).confirmatory
-        if row["quantity"] in confirmatory:
+        if row["quantity"] in get_design(study.experiment(row["experiment"]).design).confirmatory:
             scope = row["experiment"] if study.config.analysis.family == "experiment" else study.config.id
-            families.setdefault(f"{scope}: {row['quantity']}", []).append(row)
+            families.setdefault(f"{scope}: confirmatory tests", []).append(row)
     return families
+
+
+def _verdicts(study: Study, rows: Iterable[Row]) -> Iterator[Row]:
+    cells: dict[tuple[str, str, str], dict[str, Row]] = {}
+    for row in rows:
+        cells.setdefault((row["experiment"], row["model"], row["subset"]), {})[row["quantity"]] = row
+    for (experiment, model, subset), quantities in cells.items():
+        design = get_design(study.experiment(experiment).design)
+        place = {"experiment": experiment, "model": model, "subset": subset, "quantity": "verdict"}
+        yield place | _UNCORRECTED | vars(design.verdict(study.config.analysis, quantities))

@@ -1,4 +1,4 @@
-"""The published view of a cell: slot of the correct option against correct or not, every call counted as independent."""
+"""The published view of a cell: slot of the correct option against correct or not, calls counted as independent."""
 
 import sys
 from dataclasses import dataclass

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +10,13 @@ import numpy.typing as npt
 from counterbalance.errors import InputError
 
 Array = npt.NDArray[np.float64]
+
+
+class Size(TypedDict):
+    """What a result rests on, as keywords of `Result`."""
+
+    n_items: int
+    n_calls: int
 
 
 @dataclass(frozen=True)
@@ -31,11 +39,15 @@ class SlotCounts:
 
     @property
     def n_slots(self) -> int:
-        return self.n.shape[1]
+        return int(self.n.shape[1])
 
     @property
     def n_calls(self) -> int:
         return int(self.n.sum())
+
+    @property
+    def size(self) -> Size:
+        return {"n_items": self.n_items, "n_calls": self.n_calls}
 
     @property
     def empty_slots(self) -> str | None:

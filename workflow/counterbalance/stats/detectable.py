@@ -4,18 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, special, stats
+from scipy import optimize, special
 
 from counterbalance.stats.counts import Array, SlotCounts, slot_counts
 from counterbalance.stats.estimate import Result, checked_level
 from counterbalance.stats.resampling import Seed, generator
 from counterbalance.stats.slotmeans import observed_means
 
-MIN_UNSTABLE = 4
-"""With m items that each fail in one same slot of four, p = 4^-(m - 1): fewer than 4 never reach p < .05."""
-
-_GRID = np.array([0.0, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 4.5])
-_SIMULATED = 3_000_000
+_GRID = (0.4, 0.7, 0.9, 1.05, 1.25, 1.6, 2.5, 4.5)
+_CELLS = 1_000_000
+_LARGEST = 20.0
+_NO_NOISE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -56,6 +55,15 @@ class Detectable:
     nuisance: Nuisance | None
 
 
+def min_unstable(n_slots: int, alpha: float) -> int:
+    """Return how many items must change with the slot before p < alpha is possible.
+
+    Counted where it is hardest: m items that each fail in one same slot of k have p = k^-(m - 1). Four, for four slots
+    and alpha .05.
+    """
+    return int(np.floor(1 - np.log(alpha) / np.log(n_slots) + 1e-9)) + 1
+
+
 def detectable_v(
     correct: npt.ArrayLike,
     n: npt.ArrayLike,
@@ -63,7 +71,7 @@ def detectable_v(
     power: float = 0.8,
     alpha: float = 0.05,
     measurable_v: float = 0.1,
-    n_simulations: int = 2000,
+    n_simulations: int = 1000,
     seed: Seed,
 ) -> Detectable:
     """Find the population V that the slot-relabelling test of accuracy would have found with the given power.
@@ -83,35 +91,36 @@ def detectable_v(
     slot, and so V, in closed form; both have the same shape within a few per cent.
 
     For speed the relabelling test is replaced by its asymptotic equivalent, the generalised Cochran Q on the items'
-    centred slot accuracies, which at 50 items has the same power within simulation error, with the added rule that
-    fewer than 4 unstable items never reject.
+    centred slot accuracies, with the added rule that fewer than `min_unstable` items that change never reject. Cells
+    of many items are simulated less often, since there the asymptotic guess is good.
     """
     counts = slot_counts(correct, n)
+    n_simulations = min(n_simulations, max(200, _CELLS // max(counts.n.size, 1)))
     method = (
         f"V found with power {checked_level(power):g} at alpha {checked_level(alpha):g}: {n_simulations} simulated "
         "cells per effect, monotone slot effect, generalised Cochran Q"
     )
-    size = {"n_items": counts.n_items, "n_calls": counts.n_calls}
-    reason = _why_not(counts)
+    reason = _why_not(counts, alpha)
     if reason:
-        return Detectable(Result(method=method, **size, status="not_measurable", reason=reason), None)
+        return Detectable(Result(method=method, **counts.size, status="not_measurable", reason=reason), None)
     nuisance = fit_nuisance(counts.correct, counts.n)
     values, powers = _power_curve(counts, nuisance, alpha, power, n_simulations, generator(seed))
     found = _crossing(values, powers, power)
     if found is None:
         reason = f"no slot effect up to V = {values[-1]:.3f} is found with power {power:g}"
-        return Detectable(Result(method=method, **size, status="not_measurable", reason=reason), nuisance)
+        return Detectable(Result(method=method, **counts.size, status="not_measurable", reason=reason), nuisance)
     if found > measurable_v:
         reason = f"a V of {measurable_v:g} would not be found with power {power:g}; the smallest that would is this"
         return Detectable(
-            Result(method=method, estimate=found, **size, status="not_measurable", reason=reason), nuisance
+            Result(method=method, estimate=found, **counts.size, status="not_measurable", reason=reason), nuisance
         )
-    return Detectable(Result(method=method, estimate=found, **size), nuisance)
+    return Detectable(Result(method=method, estimate=found, **counts.size), nuisance)
 
 
-def _why_not(counts: SlotCounts) -> str | None:
-    if counts.n_items < MIN_UNSTABLE:
-        return f"{counts.n_items} items; fewer than {MIN_UNSTABLE} can never change with the slot in the same way"
+def _why_not(counts: SlotCounts, alpha: float) -> str | None:
+    able, needed = int(((counts.n > 0).sum(axis=1) >= 2).sum()), min_unstable(counts.n_slots, alpha)
+    if able < needed:
+        return f"{able} items were asked in two slots or more; {needed} must change with the slot for p < {alpha:g}"
     if counts.empty_slots:
         return counts.empty_slots
     if counts.correct.sum() in {0, counts.n_calls}:
@@ -151,12 +160,105 @@ def _common_effect(counts: SlotCounts) -> float:
 
 def _pair_share(counts: SlotCounts, *, same_slot: bool) -> float | None:
     """Return the share of pairs of calls of one item that are both correct; None without such pairs."""
-    hits, calls = counts.correct, counts.n
-    inside_hits, inside = (hits * (hits - 1)).sum(axis=1), (calls * (calls - 1)).sum(axis=1)
-    if same_slot:
-        good, pairs = inside_hits, inside
-    else:
-        good = hits.sum(axis=1) * (hits.sum(axis=1) - 1) - inside_hits
-        pairs = calls.sum(axis=1) * (calls.sum(axis=1) - 1) - inside
-        good, pairs = _without_same_slot(hits, good), _without_same_slot(calls, pairs)
-    return float(good.sum() / pairs.sum()) if pairs.sum() > 0 else None
+    good, pairs = (
+        (table * (table - 1)).sum() if same_slot else (table.sum(axis=1) ** 2).sum() - (table**2).sum()
+        for table in (counts.correct, counts.n)
+    )
+    return float(good / pairs) if pairs > 0 else None
+
+
+def _latent_correlation(accuracy: float, both: float) -> float:
+    """Return the correlation in [0, 1] with which two latents both lie below the threshold with chance `both`."""
+    threshold = float(special.ndtri(accuracy))
+
+    def excess(r: float) -> float:
+        return accuracy - 2 * float(special.owens_t(threshold, np.sqrt((1 - r) / (1 + r)))) - both
+
+    if excess(0.0) >= 0:
+        return 0.0
+    return 1.0 if excess(1.0) <= 0 else float(optimize.brentq(excess, 0.0, 1.0))
+
+
+def _power_curve(
+    counts: SlotCounts, nuisance: Nuisance, alpha: float, power: float, n_simulations: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Return population V and power of a few effects around the asymptotic guess, both ascending."""
+    null = _deviations(counts, nuisance, 0.0, n_simulations, rng)
+    guess = _asymptotic_v(counts, nuisance, float((null**2).sum(axis=(1, 2)).mean()), alpha, power)
+    weight = counts.n.sum(axis=0) / counts.n_calls
+    bonuses = [_bonus_of(guess * factor, nuisance.accuracy, weight) for factor in _GRID]
+    values = [_population_v(bonus, nuisance.accuracy, weight) for bonus in bonuses]
+    powers = [
+        _rejection_rate(_deviations(counts, nuisance, bonus, n_simulations, rng), counts, alpha) for bonus in bonuses
+    ]
+    # Power rises with the effect; where simulation error says otherwise the larger value is kept.
+    return np.array([0.0, *values]), np.maximum.accumulate([_rejection_rate(null, counts, alpha), *powers])
+
+
+def _deviations(
+    counts: SlotCounts, nuisance: Nuisance, bonus: float, n_simulations: int, rng: np.random.Generator
+) -> Array:
+    """Simulate cells and return each item's slot accuracies less their mean, (simulations, items, slots)."""
+    shape = (n_simulations, *counts.n.shape)
+    call = max(1 - nuisance.between_items - nuisance.item_slots, _NO_NOISE)
+    item = np.sqrt(nuisance.between_items) * rng.standard_normal((*shape[:2], 1))
+    item_slot = np.sqrt(nuisance.item_slots) * rng.standard_normal(shape)
+    threshold = special.ndtri(nuisance.accuracy) + bonus * _steps(shape[2])
+    chance = special.ndtr((threshold - item - item_slot) / np.sqrt(call))
+    asked = counts.n > 0
+    share = rng.binomial(counts.n.astype(np.int64), chance) / np.maximum(counts.n, 1)
+    deviation = share - (share.sum(axis=2) / asked.sum(axis=1))[:, :, None]
+    return np.where(asked & (np.abs(deviation) > _NO_NOISE), deviation, 0.0)
+
+
+def _rejection_rate(deviations: Array, counts: SlotCounts, alpha: float) -> float:
+    """Return the share of simulated cells that the generalised Cochran Q rejects.
+
+    Given the deviations, relabelling gives the sum of squared slot totals the mean sum(d^2). With complete calls its
+    ratio to that is chi2 / df with df = slots - 1; with incomplete calls df is Satterthwaite's, from the pattern.
+    """
+    asked = (counts.n > 0).astype(np.float64)
+    pattern = np.diag(asked.sum(axis=0)) - (asked / asked.sum(axis=1, keepdims=True)).T @ asked
+    df = np.trace(pattern) ** 2 / np.trace(pattern @ pattern)
+    total = (deviations**2).sum(axis=(1, 2))
+    ratio = (deviations.sum(axis=1) ** 2).sum(axis=1) / np.maximum(total, _NO_NOISE)
+    enough = deviations.any(axis=2).sum(axis=1) >= min_unstable(counts.n_slots, alpha)
+    return float((enough & (ratio >= special.chdtri(df, alpha) / df)).mean())
+
+
+def _asymptotic_v(counts: SlotCounts, nuisance: Nuisance, noise: float, alpha: float, power: float) -> float:
+    """Return the V at which a noncentral chi-squared has the power, a guess to place the grid by."""
+    k, q = counts.n_slots, counts.n_items
+    critical = special.chdtri(k - 1, alpha)
+    needed = float(optimize.brentq(lambda x: special.chndtr(critical, k - 1, x) - (1 - power), 0.0, 1e4))
+    squares = needed * noise / q / max((k - 1) * q - needed, 1.0)
+    # Without noise a handful of items have to change; this many give about that power.
+    squares = max(squares, (6 / q) ** 2 * k / 12)
+    return float(min(0.9, np.sqrt(squares / (k * nuisance.accuracy * (1 - nuisance.accuracy)))))
+
+
+def _steps(k: int) -> Array:
+    return np.linspace(0.5, -0.5, k)
+
+
+def _population_v(bonus: float, accuracy: float, weight: Array) -> float:
+    slots = special.ndtr(special.ndtri(accuracy) + bonus * _steps(len(weight)))
+    mean = float(weight @ slots)
+    return float(np.sqrt(weight @ (slots - mean) ** 2 / (mean * (1 - mean))))
+
+
+def _bonus_of(v: float, accuracy: float, weight: Array) -> float:
+    """Return the bonus between first and last slot that gives a population V, or the largest considered."""
+    if _population_v(_LARGEST, accuracy, weight) <= v:
+        return _LARGEST
+    return float(optimize.brentq(lambda bonus: _population_v(bonus, accuracy, weight) - v, 0.0, _LARGEST))
+
+
+def _crossing(values: Array, powers: Array, power: float) -> float | None:
+    if powers[-1] < power:
+        return None
+    above = int(np.argmax(powers >= power))
+    if above == 0:
+        return float(values[0])
+    step = (power - powers[above - 1]) / (powers[above] - powers[above - 1])
+    return float(values[above - 1] + step * (values[above] - values[above - 1]))

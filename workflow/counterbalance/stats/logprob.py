@@ -82,9 +82,7 @@ def label_logprobs(
     bonus, separable = _slot_terms(item, option, values, calls)
 
     def intervals(series: Array, n_calls: int) -> list[Result]:
-        return bca_means(
-            series.T, level=level, n_resamples=n_resamples, seed=seed, stream=stream, n_calls=n_calls
-        )
+        return bca_means(series.T, level=level, n_resamples=n_resamples, seed=seed, stream=stream, n_calls=n_calls)
 
     if separable.all():
         # One call, one set of resamples for all slots.
@@ -113,13 +111,15 @@ def _checked(
     if values.ndim != 2 or values.shape[1] < 2 or not item.shape == values.shape[:1]:
         raise InputError(f"logprobs has shape {values.shape} for {item.shape} items; expected (calls, slots >= 2)")
     if option.shape != values.shape or bound.shape != values.shape:
-        raise InputError(f"options {option.shape}, censored {bound.shape}; expected the shape of logprobs {values.shape}")
+        raise InputError(
+            f"options {option.shape}, censored {bound.shape}; expected the shape of logprobs {values.shape}"
+        )
     bad = ~np.isfinite(values) | (values > 0)
     if bad.any():
         call, slot = np.argwhere(bad)[0]
         raise InputError(
-            f"logprobs, call {call}, slot {slot + 1}: found {values[call, slot]}; expected a finite number of at most 0; "
-            "give a label that was not listed its bound and mark it censored"
+            f"logprobs, call {call}, slot {slot + 1}: found {values[call, slot]}; expected a finite number of at most "
+            "0; give a label that was not listed its bound and mark it censored"
         )
     if (np.sort(option, axis=1) != np.arange(values.shape[1])).any():
         raise InputError("options: a row is not a permutation of 0 to slots - 1; give each call's option by slot")
@@ -159,8 +159,8 @@ def _slot_terms(item: Indices, option: Indices, values: Array, calls: Array) -> 
 
 def _censoring(n_values: int, n_items: int, of_items: int) -> str:
     return (
-        f"{n_values} values in {n_items} of {of_items} items are upper bounds (label not listed): too high where labels "
-        "are missing, so differences between slots are understated"
+        f"{n_values} values in {n_items} of {of_items} items are upper bounds (label not listed): too high where "
+        "labels are missing, so differences between slots are understated"
     )
 
 

@@ -46,14 +46,13 @@ def published_rho(correct: npt.ArrayLike, n: npt.ArrayLike) -> Result:
 
 
 def _rho(counts: SlotCounts, method: str) -> Result:
-    size = {"n_items": counts.n_items, "n_calls": counts.n_calls}
     if counts.empty_slots:
-        return Result(method=method, **size, status="undefined", reason=counts.empty_slots)
+        return Result(method=method, **counts.size, status="undefined", reason=counts.empty_slots)
     rho, defined = slot_rank_correlation(counts.correct.sum(axis=0) / counts.n.sum(axis=0))
     if not defined:
-        return Result(method=method, **size, status="undefined", reason="all slots are equally accurate")
+        return Result(method=method, **counts.size, status="undefined", reason="all slots are equally accurate")
     reason = f"takes few values at {counts.n_slots} slots, and a dip at one end slot looks like a trend"
-    return Result(method=method, estimate=float(rho), **size, status="descriptive", reason=reason)
+    return Result(method=method, estimate=float(rho), **counts.size, status="descriptive", reason=reason)
 
 
 def classify_v0_1(
@@ -106,14 +105,13 @@ def run_level_bootstrap(
     counts = slot_counts(correct, n)
     hits, calls = counts.correct.sum(axis=0), counts.n.sum(axis=0)
     draws = f"run-level percentile bootstrap ({n_resamples} resamples)"
-    size = {"n_items": counts.n_items, "n_calls": counts.n_calls}
     rho = _rho(counts, f"Spearman's rho of slot and accuracy, {draws}")
     method = f"Cramer's V as published, {draws}"
     if counts.n_calls == 0:
-        return Result(method=method, **size, status="undefined", reason="no scored calls"), rho
+        return Result(method=method, **counts.size, status="undefined", reason="no scored calls"), rho
     if hits.sum() in {0, counts.n_calls} or (calls > 0).sum() < 2:
         reason = "all calls are alike, or in one slot: V is 0 by convention and has no interval"
-        return Result(method=method, estimate=0.0, **size, status="degenerate", reason=reason), rho
+        return Result(method=method, estimate=0.0, **counts.size, status="degenerate", reason=reason), rho
     cells = np.concatenate([hits, calls - hits])
     drawn = generator(seed).multinomial(counts.n_calls, cells / cells.sum(), size=n_resamples).astype(np.float64)
     drawn_hits = drawn[:, : counts.n_slots]
@@ -125,7 +123,7 @@ def run_level_bootstrap(
         low=low,
         high=high,
         level=level,
-        **size,
+        **counts.size,
         status="descriptive",
         reason="; ".join(text for text in (counts.empty_slots, _CAVEAT) if text),
     )

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from counterbalance.errors import InputError
-from counterbalance.stats.counts import Array, slot_counts, whole_numbers
+from counterbalance.stats.counts import Array, Size, slot_counts, whole_numbers
 from counterbalance.stats.estimate import Result, Status
 from counterbalance.stats.resampling import Seed, bootstrap_sums, generator
 
@@ -112,9 +112,7 @@ def relabel_picks(
     return _relabelling(shares, everywhere, int(table.sum()), "picks", n_draws, seed, alpha, enumerate_up_to)
 
 
-def recentred_bootstrap(
-    correct: npt.ArrayLike, n: npt.ArrayLike, *, n_resamples: int = 9999, seed: Seed
-) -> Result:
+def recentred_bootstrap(correct: npt.ArrayLike, n: npt.ArrayLike, *, n_resamples: int = 9999, seed: Seed) -> Result:
     """Test the same null by resampling items: the sensitivity analysis of `relabel_accuracy`.
 
     Unlike relabelling it allows slots to differ in variance as long as their means agree. The distribution of the
@@ -125,16 +123,17 @@ def recentred_bootstrap(
     shares = np.divide(counts.correct, counts.n, out=np.zeros_like(counts.n), where=asked)
     deviations = _within_item(shares, asked)
     method = f"{_STATISTIC}: recentred bootstrap over items ({n_resamples} resamples), accuracy"
-    size = {"n_items": counts.n_items, "n_calls": counts.n_calls}
     if counts.n_items < 2:
-        return Result(method=method, **size, status="undefined", reason=f"{counts.n_items} items; needs at least 2")
+        return Result(
+            method=method, **counts.size, status="undefined", reason=f"{counts.n_items} items; needs at least 2"
+        )
     if not deviations.any():
-        return Result(method=method, estimate=0.0, p=1.0, **size, status="degenerate", reason=_STABLE)
+        return Result(method=method, estimate=0.0, p=1.0, **counts.size, status="degenerate", reason=_STABLE)
     observed = deviations.sum(axis=0)
     drawn = bootstrap_sums(deviations, n_resamples, seed) - observed
     p = (1 + _as_extreme((drawn**2).sum(axis=1), observed)) / (1 + n_resamples)
     estimate = float((observed**2).sum()) / counts.n_items**2
-    return Result(method=method, estimate=estimate, p=p, **size)
+    return Result(method=method, estimate=estimate, p=p, **counts.size)
 
 
 _STABLE = "no item's value changes with the slot"
@@ -161,15 +160,13 @@ def _relabelling(
     if n_draws < 1 or not 0 < alpha < 1:
         raise InputError(f"n_draws {n_draws}, alpha {alpha}; expected at least 1 draw and 0 < alpha < 1")
     n_items = len(values)
-    size = {"n_items": n_items, "n_calls": n_calls}
+    size: Size = {"n_items": n_items, "n_calls": n_calls}
     deviations = _within_item(values, asked)
     unstable = deviations.any(axis=1)
     if not unstable.any():
         method = f"{_STATISTIC}: slot relabelling of {what}"
         if n_items == 0:
-            return Relabelling(
-                Result(method=method, **size, status="undefined", reason="no items"), 0, 1, True, 1.0
-            )
+            return Relabelling(Result(method=method, **size, status="undefined", reason="no items"), 0, 1, True, 1.0)
         stable = Result(method=method, estimate=0.0, p=1.0, **size, status="degenerate", reason=_STABLE)
         return Relabelling(stable, 0, 1, True, 1.0)
     observed = deviations.sum(axis=0)

@@ -156,9 +156,7 @@ def _bca_limits(table: Array, level: float, n_resamples: int, seed: Seed, stream
     return np.stack([found.confidence_interval.low, found.confidence_interval.high])
 
 
-def _mean_result(
-    row: Array, low: float, high: float, *, level: float, method: str, n_calls: int | None
-) -> Result:
+def _mean_result(row: Array, low: float, high: float, *, level: float, method: str, n_calls: int | None) -> Result:
     n_items, mean = len(row), float(row.mean())
     if not (np.isfinite(low) and np.isfinite(high)) or low == high:
         reason = f"all {n_items} items have the same value" if np.ptp(row) == 0 else "the items hardly differ"

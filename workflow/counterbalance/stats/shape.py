@@ -97,10 +97,10 @@ def planned_contrasts(
     tests = [family, *fits]
     studentised = _max_t(counts, tests, level, n_resamples, seed)
     estimates, errors, critical = studentised[0]
-    intervals = [
+    linear, first, last = (
         _interval(name, place, counts, (estimates, errors, critical), level, n_resamples)
         for name, place in zip(names, (0, 1, -1), strict=True)
-    ]
+    )
     active = _any_beyond(estimates, errors, critical)
     rejected = [_any_beyond(*found) for found in studentised[1:]]
     signs = [float(estimates[place]) > 0 for place in (0, 1, -1)]
@@ -108,12 +108,11 @@ def planned_contrasts(
     stated = Result(
         method=f"only shape not rejected, max-t bootstrap over items ({n_resamples} resamples)",
         level=level,
-        n_items=counts.n_items,
-        n_calls=counts.n_calls,
+        **counts.size,
         reason=why,
         label=label,
     )
-    return Shapes(*intervals, stated)
+    return Shapes(linear, first, last, stated)
 
 
 def _why_undefined(counts: SlotCounts) -> str | None:
@@ -125,8 +124,7 @@ def _why_undefined(counts: SlotCounts) -> str | None:
 def _without_intervals(counts: SlotCounts, reason: str) -> Shapes:
     nothing = Result(
         method="planned contrast of slot accuracies",
-        n_items=counts.n_items,
-        n_calls=counts.n_calls,
+        **counts.size,
         status="undefined",
         reason=reason,
     )
@@ -180,14 +178,13 @@ def _interval(
 ) -> Result:
     estimates, errors, critical = found
     method = f"planned contrast, {name}; simultaneous max-t bootstrap over items ({n_resamples} resamples)"
-    size = {"n_items": counts.n_items, "n_calls": counts.n_calls}
     estimate, error = float(estimates[place]), float(errors[place])
     if error <= _ROUNDING:
         reason = "every item has the same contrast: an interval would have no width"
-        return Result(method=method, estimate=estimate, **size, status="degenerate", reason=reason)
+        return Result(method=method, estimate=estimate, **counts.size, status="degenerate", reason=reason)
     if not np.isfinite(critical):
         reason = "so few items vary that many resamples have none: no critical value"
-        return Result(method=method, estimate=estimate, **size, status="not_measurable", reason=reason)
+        return Result(method=method, estimate=estimate, **counts.size, status="not_measurable", reason=reason)
     half = critical * error
     return Result(
         method=method,
@@ -195,7 +192,7 @@ def _interval(
         low=estimate - half,
         high=estimate + half,
         level=level,
-        **size,
+        **counts.size,
         reason=few_items(counts.n_items),
     )
 

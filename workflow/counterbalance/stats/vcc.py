@@ -53,21 +53,28 @@ def cluster_corrected_v(
     """
     counts = slot_counts(correct, n)
     method = f"cluster-corrected Cramer's V, percentile bootstrap over items ({n_resamples} resamples)"
-    size = {"n_items": counts.n_items, "n_calls": counts.n_calls}
     if counts.n_items < 2:
-        return Result(method=method, **size, status="undefined", reason=f"{counts.n_items} items; needs at least 2")
+        return Result(
+            method=method, **counts.size, status="undefined", reason=f"{counts.n_items} items; needs at least 2"
+        )
     if counts.empty_slots:
-        return Result(method=method, **size, status="undefined", reason=counts.empty_slots)
+        return Result(method=method, **counts.size, status="undefined", reason=counts.empty_slots)
     observed = observed_means(counts)
     estimate = float(corrected_v(observed)[0])
     draws = np.concatenate([corrected_v(block) for block in resampled_means(counts, n_resamples, seed)])
     low, high = percentile_limits(draws, level)
     if low == high:
         return Result(
-            method=method, estimate=estimate, **size, status="degenerate", reason=_constant_reason(counts, level)
+            method=method, estimate=estimate, **counts.size, status="degenerate", reason=_constant_reason(counts, level)
         )
     return Result(
-        method=method, estimate=estimate, low=low, high=high, level=level, **size, reason=few_items(counts.n_items)
+        method=method,
+        estimate=estimate,
+        low=low,
+        high=high,
+        level=level,
+        **counts.size,
+        reason=few_items(counts.n_items),
     )
 
 

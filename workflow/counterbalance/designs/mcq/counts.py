@@ -28,6 +28,26 @@ STATUSES = (
 
 
 @dataclass(frozen=True)
+class Nats:
+    """Calls with a log-probability for every slot.
+
+    Attributes
+    ----------
+    item
+        Shape (calls,): item of each call, from 0.
+    option
+        Shape (calls, k): which of the item's options stood in each slot, from 0.
+    logprobs, censored
+        Shape (calls, k): nats, and whether the value is only an upper bound.
+    """
+
+    item: Ints
+    option: Ints
+    logprobs: Reals
+    censored: Flags
+
+
+@dataclass(frozen=True)
 class Counts:
     """One stratum: the items of a cell that have the same number of options.
 
@@ -44,15 +64,13 @@ class Counts:
     n_calls
         Calls asked, answered or not.
     status
-        Shape (statuses, k): calls by outcome (order of `STATUSES`) and by the slot of the correct option.
+        Shape (units, statuses, k): calls by outcome (order of `STATUSES`) and by the slot of the correct option.
     status_unkeyed
-        Shape (statuses,): calls of items without a key, which have no such slot.
+        Shape (units, statuses): calls of items without a key, which have no such slot.
     consistent
         Shape (items,): whether every answer of an item chose the same option; None where options are not known.
-    logprobs, censored
-        Shape (calls, k): log-probability in nats by slot, and whether it is only a bound; None without such a read.
-    call_item
-        Shape (calls,): unit index of each row of `logprobs`.
+    nats
+        Log-probabilities by slot, where the read gives them.
     """
 
     k: int
@@ -64,9 +82,7 @@ class Counts:
     status: Ints
     status_unkeyed: Ints
     consistent: Flags | None
-    logprobs: Reals | None
-    censored: Flags | None
-    call_item: Ints
+    nats: Nats | None
 
     @property
     def n_items(self) -> int:
@@ -86,10 +102,12 @@ def _count(table: pa.Table, k: int) -> Counts:
     answered, keyed = slot >= 0, gold >= 0
     both = answered & keyed
     right = both & (slot == gold)
-    status = np.zeros((len(STATUSES), k), dtype=np.int64)
-    code = np.array([STATUSES.index(name) for name in table.column("outcome").to_pylist()], dtype=np.int64)
-    np.add.at(status, (code[keyed], gold[keyed]), 1)
-    logprobs, censored, rows = _logprobs(table, k)
+    position = {name: index for index, name in enumerate(STATUSES)}
+    code = np.array([position[name] for name in table.column("outcome").to_pylist()], dtype=np.int64)
+    status = np.zeros((n_items, len(STATUSES), k), dtype=np.int64)
+    np.add.at(status, (item[keyed], code[keyed], gold[keyed]), 1)
+    status_unkeyed = np.zeros((n_items, len(STATUSES)), dtype=np.int64)
+    np.add.at(status_unkeyed, (item[~keyed], code[~keyed]), 1)
     return Counts(
         k=k,
         correct=_tally(item[right], gold[right], n_items, k),
@@ -98,11 +116,9 @@ def _count(table: pa.Table, k: int) -> Counts:
         wrong_picks=_tally(item[both & ~right], slot[both & ~right], n_items, k),
         n_calls=table.num_rows,
         status=status,
-        status_unkeyed=np.bincount(code[~keyed], minlength=len(STATUSES)).astype(np.int64),
+        status_unkeyed=status_unkeyed,
         consistent=_consistent(table),
-        logprobs=logprobs,
-        censored=censored,
-        call_item=item[rows],
+        nats=_nats(table, k),
     )
 
 
@@ -135,12 +151,19 @@ def _consistent(table: pa.Table) -> Flags | None:
     return same
 
 
-def _logprobs(table: pa.Table, k: int) -> tuple[Reals | None, Flags | None, Ints]:
-    column = table.column("slot_logprobs").combine_chunks()
-    rows = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
-    if not len(rows):
-        return None, None, rows
-    censored = table.column("slot_censored").combine_chunks()
-    values = column.flatten().to_numpy(zero_copy_only=False).reshape(-1, k)
-    bounds = censored.flatten().to_numpy(zero_copy_only=False).astype(bool).reshape(-1, k)
-    return values, bounds, rows
+def _nats(table: pa.Table, k: int) -> Nats | None:
+    known = pc.and_(table.column("slot_logprobs").is_valid(), table.column("arrangement").is_valid())
+    table = table.filter(known)
+    if not table.num_rows:
+        return None
+    item, _ = _codes(table, "item_id")
+    censored = table.column("slot_censored").combine_chunks().flatten()
+    options = table.column("arrangement").combine_chunks().flatten().dictionary_encode()
+    # All orders of an item hold the same options, so the rank within a row names the same option in each.
+    code = options.indices.to_numpy().reshape(-1, k)
+    return Nats(
+        item=item,
+        option=code.argsort(axis=1).argsort(axis=1),
+        logprobs=table.column("slot_logprobs").combine_chunks().flatten().to_numpy().reshape(-1, k),
+        censored=censored.to_numpy(zero_copy_only=False).astype(bool).reshape(-1, k),
+    )

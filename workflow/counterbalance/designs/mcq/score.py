@@ -86,6 +86,7 @@ def _outcome(trial: Row, reply: Row, read: Callable[[Row, Row], Found]) -> Row:
     return {
         **{name: trial[name] for name in _TRIAL_COLUMNS[:6]},
         "n_options": len(trial["arrangement"]),
+        "arrangement": trial["arrangement"],
         "gold_slot": gold,
         "option_id": None if slot is None else trial["arrangement"][slot],
         "correct": None if slot is None or gold is None else slot == gold,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from counterbalance.config import Cell
 from counterbalance.report.mcq.notes import Context, sentence, verdict_of, verdict_words
-from counterbalance.report.mcq.slots import Slot, has_series, in_words, read_slots
+from counterbalance.report.mcq.slots import Slot, has_series, read_slots
 from counterbalance.report.numbers import CellNumbers, Number, Shown, show, show_p
 from counterbalance.report.text import MISSING, count, percent
 
@@ -148,14 +148,14 @@ def _value(number: Number | None) -> float | None:
 class StatusRow:
     """How often one outcome happened in a cell: over all, and by the slot of the correct option."""
 
-    cell: str
+    cell: CellView
     outcome: str
     overall: Shown
     by_slot: Sequence[tuple[Shown, float]]
     """Each share as written, and as a number from 0 to 1 for its bar."""
 
 
-def status_rows(name: str, numbers: CellNumbers, slots: Sequence[Slot]) -> list[StatusRow]:
+def status_rows(view: CellView, numbers: CellNumbers) -> list[StatusRow]:
     """Return a cell's outcomes other than `ok` that happened at least once, most frequent first."""
     found: Mapping[str, Number] = {
         quantity.removeprefix("status."): number
@@ -166,9 +166,9 @@ def status_rows(name: str, numbers: CellNumbers, slots: Sequence[Slot]) -> list[
     for outcome, number in sorted(found.items(), key=lambda pair: (-(pair[1].estimate or 0.0), pair[0])):
         if outcome == "ok" or not number.estimate:
             continue
-        shares = [numbers.get(f"status.{outcome}.slot_{index + 1}") for index in range(len(slots))]
+        shares = [numbers.get(f"status.{outcome}.slot_{index}") for index in range(1, len(view.slots) + 1)]
         by_slot = [(show(share, as_percent=True), _value(share) or 0.0) for share in shares]
-        rows.append(StatusRow(name, outcome.replace("_", " "), show(number, as_percent=True), by_slot))
+        rows.append(StatusRow(view, outcome.replace("_", " "), show(number, as_percent=True), by_slot))
     return rows
 
 
@@ -176,8 +176,3 @@ def read_share(numbers: CellNumbers) -> str:
     """Return the share of replies with an answer, as written."""
     number = numbers.get("status.ok")
     return percent(number.estimate) if number is not None and number.estimate is not None else MISSING
-
-
-def describe_series(slots: Sequence[Slot], name: str) -> str:
-    """Return a series for a figure's text alternative."""
-    return in_words(slots, name)

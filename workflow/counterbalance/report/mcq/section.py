@@ -1,38 +1,47 @@
 """An experiment as the report shows it: matrix, cells, both methods side by side, exclusions, example."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 
-from counterbalance.config import Cell, Experiment, Study
+from counterbalance.config import Cell, Experiment
 from counterbalance.report.examples import ExampleView, view_example
-from counterbalance.report.mcq.cells import CellView, StatusRow, read_share, status_rows, view_cell
-from counterbalance.report.mcq.figures.bonus import bonus_limit, draw_bonus
-from counterbalance.report.mcq.figures.capability import Point, draw_capability
-from counterbalance.report.mcq.figures.hero import Hero, Panel
-from counterbalance.report.mcq.figures.picks import draw_picks
-from counterbalance.report.mcq.figures.profile import draw_profile
+from counterbalance.report.mcq.cells import (
+    CALIBRATED_HEADS,
+    PUBLISHED_HEADS,
+    CellView,
+    StatusRow,
+    read_share,
+    status_rows,
+    view_cell,
+)
+from counterbalance.report.mcq.figures.hero import Panel
+from counterbalance.report.mcq.gallery import (
+    Figured,
+    capability_pictures,
+    cell_pictures,
+    hero_panel,
+    shared_bonus_limit,
+    without_point,
+)
 from counterbalance.report.mcq.notes import Context, headline
-from counterbalance.report.mcq.slots import has_series, in_words
-from counterbalance.report.numbers import CellNumbers, show
 from counterbalance.report.pictures import Picture
 from counterbalance.report.sources import Sources
-from counterbalance.report.text import percent
+from counterbalance.report.text import plural
 
-READS = {
-    "generate": "the answer is read from the text that the model writes",
-    "logprob": "the answer is the option label with the highest log-probability as the next token",
-    "option_text": "the answer is the option whose own words have the highest log-probability",
+_READS = {
+    "generate": "The answer is read from the text that the model writes",
+    "logprob": "The answer is the option label with the highest log-probability as the next token",
+    "option_text": "The answer is the option whose own words have the highest log-probability",
 }
 
 
 @dataclass(frozen=True)
 class CellBlock:
-    """A cell with its figures."""
+    """A cell with its figures, each with its caption."""
 
     view: CellView
     pictures: Sequence[tuple[str, Picture]]
-    """Caption and figure."""
 
 
 @dataclass(frozen=True)
@@ -43,70 +52,64 @@ class Section:
     template: str
     headline: str
     how: str
-    models: Sequence[str]
     subsets: Sequence[str]
-    matrix: Sequence[tuple[str, Sequence[CellView | None]]]
+    matrix: Sequence[tuple[str, Sequence[CellView]]]
     cells: Sequence[CellBlock]
     capability: Sequence[tuple[str, Picture]]
-    capability_missing: Sequence[str]
-    read_shares: Sequence[tuple[str, str]]
+    not_drawn: Sequence[CellView]
+    read_shares: Sequence[tuple[CellView, str]]
     statuses: Sequence[StatusRow]
     slot_labels: Sequence[str]
     example: ExampleView
-    hero: Sequence[tuple[str, Sequence[Panel | None]]]
+    panels: Sequence[tuple[str, Sequence[Panel]]]
+    published_heads: Sequence[str] = PUBLISHED_HEADS
+    calibrated_heads: Sequence[str] = CALIBRATED_HEADS
 
     @property
     def pictures(self) -> list[Picture]:
         """All figures, in the page's order."""
-        return [
-            *(picture for _, picture in self.capability),
-            *(picture for block in self.cells for _, picture in block.pictures),
-        ]
+        inside = (picture for block in self.cells for _, picture in block.pictures)
+        return [*(picture for _, picture in self.capability), *inside]
 
 
 def build_section(sources: Sources, experiment: Experiment) -> Section:
     """Make an experiment's view from its estimates."""
-    study = sources.study
-    labels = experiment.prompt.labels or list(ascii_uppercase)
-    cells = [cell for cell in study.cells() if cell.experiment.id == experiment.id]
-    numbers = {cell.name: sources.cells[experiment.id, cell.model.id, cell.dataset.id] for cell in cells}
-    views = {
-        cell.name: view_cell(cell, numbers[cell.name], labels, Context(study.config.analysis, _even(sources, cell)))
-        for cell in cells
-    }
-    limit = bonus_limit(
-        [bonus for view in views.values() for slot in view.slots if (bonus := slot.slot_bonus) is not None]
-    )
-    by_place = {(cell.model.id, cell.dataset.id): views[cell.name] for cell in cells}
+    analysis = sources.study.config.analysis
+    cells = [_figured(sources, cell) for cell in sources.study.cells() if cell.experiment.id == experiment.id]
+    rows = [(model, [entry for entry in cells if entry.cell.model.id == model]) for model in experiment.models]
+    limit = shared_bonus_limit(cells)
     return Section(
         id=experiment.id,
         template="mcq.html.j2",
-        headline=headline([view.verdict for view in views.values()], study.config.analysis),
+        headline=headline([entry.view.verdict for entry in cells], analysis),
         how=_how(experiment),
-        models=experiment.models,
         subsets=experiment.datasets,
-        matrix=[(model, [by_place.get((model, name)) for name in experiment.datasets]) for model in experiment.models],
-        cells=[
-            CellBlock(views[cell.name], _cell_pictures(cell, views[cell.name], numbers[cell.name], sources, limit))
-            for cell in cells
-        ],
-        capability=_capability(study, experiment, views, numbers),
-        capability_missing=[
-            f"{cell.model.id} · {cell.dataset.id}" for cell in cells if _point(views[cell.name], numbers[cell.name]) is None
-        ],
-        read_shares=[(f"{c.model.id} · {c.dataset.id}", read_share(numbers[c.name])) for c in cells],
-        statuses=[
-            row
-            for cell in cells
-            for row in status_rows(f"{cell.model.id} · {cell.dataset.id}", numbers[cell.name], views[cell.name].slots)
-        ],
-        slot_labels=[slot.label for slot in max((view.slots for view in views.values()), key=len)],
-        example=view_example(sources.examples[experiment.id], labels),
-        hero=[
-            (
-                model,
-                [_panel(by_place.get((model, name)), numbers.get(f"{experiment.id}/{model}/{name}", {})) for name in experiment.datasets],
-            )
-            for model in experiment.models
-        ],
+        matrix=[(model, [entry.view for entry in row]) for model, row in rows],
+        cells=[CellBlock(entry.view, cell_pictures(entry, limit)) for entry in cells],
+        capability=capability_pictures(cells, analysis),
+        not_drawn=[entry.view for entry in without_point(cells)],
+        read_shares=[(entry.view, read_share(entry.numbers)) for entry in cells],
+        statuses=[row for entry in cells for row in status_rows(entry.view, entry.numbers)],
+        slot_labels=[slot.label for slot in max((entry.view.slots for entry in cells), key=len)],
+        example=view_example(sources.examples[experiment.id]),
+        panels=[(model, [hero_panel(entry) for entry in row]) for model, row in rows],
     )
+
+
+def _figured(sources: Sources, cell: Cell) -> Figured:
+    numbers = sources.cells[cell.experiment.id, cell.model.id, cell.dataset.id]
+    sizes = sources.option_counts[cell.dataset.id]
+    even = 1 / sizes[0] if len(sizes) == 1 else None
+    labels = cell.experiment.prompt.labels or list(ascii_uppercase)
+    view = view_cell(cell, numbers, labels, Context(sources.study.config.analysis, even))
+    return Figured(cell, numbers, view, even)
+
+
+def _how(experiment: Experiment) -> str:
+    scheme = experiment.arrangement.scheme.replace("_", " and ")
+    orders = {
+        "exhaustive": "every order of its options",
+        "sampled": f"{plural(experiment.arrangement.n or 0, 'sampled order')} of its options",
+    }.get(experiment.arrangement.scheme, f"the {scheme} orders of its options")
+    repeats = "" if experiment.repeats == 1 else f", {experiment.repeats} times each"
+    return f"Each item is asked in {orders}{repeats}. {_READS[experiment.read.kind]}."

@@ -1,0 +1,147 @@
+"""A small project by hand: a study file, its plan, a prompt, data, and the tables that a freeze needs."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from counterbalance.artifacts import SCHEMAS, table_from_rows, write_record, write_table
+from counterbalance.canonical import canonical_json, sha256_json
+from counterbalance.config import Study, load_study
+from counterbalance.rerun import code_sha256, settings_sha256
+
+STUDY = """\
+schema: counterbalance/study/1
+id: tiny
+title: A tiny study
+question: Does it answer by position?
+seed: 7
+preregistration: preregistration/tiny.md
+models:
+  - {id: planted, vendor: simulated, slot_bonus: [0.5, 0.0]}
+  - {id: fair, vendor: simulated}
+datasets:
+  - id: sums
+    path: sums.csv
+    format: csv
+    columns: {options: [a, b], key: key}
+    key: {type: letter}
+    licence: CC0-1.0
+    source: written for this test
+experiments:
+  - id: letters
+    design: mcq
+    datasets: [sums]
+    models: [planted, fair]
+    prompt: {template: letter.j2, style: plain}
+    read: {kind: generate}
+analysis: {alpha: 0.05}
+"""
+PLAN = """\
+# What we expect
+
+“Curly quotes”, so that the bytes matter.
+
+```yaml predictions
+- {id: P1, experiment: letters, model: planted, subset: sums, quantity: accuracy.slot_1, rule: at_least, value: 0.5}
+- {id: P2, experiment: letters, model: fair, subset: sums, quantity: V.corrected, rule: at_most, value: 0.1}
+```
+"""
+
+
+@dataclass(frozen=True)
+class Project:
+    root: Path
+
+    @property
+    def study(self) -> Study:
+        return load_study(self.root / "tiny.yaml")
+
+    def read(self, name: str) -> str:
+        return (self.root / name).read_bytes().decode()
+
+    def write(self, name: str, text: str | bytes) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        text = self.read(name)
+        assert text.count(old) == 1, f"{old!r} is {text.count(old)} times in {name}"
+        self.write(name, text.replace(old, new))
+
+    def frozen(self, number: int = 1) -> str:
+        return f"preregistration/frozen/tiny-{number}.json"
+
+    def make_tables(self, stem: str = "What is {n} + {n}?") -> None:
+        """Write items and trials with current records, as prepare and expand would."""
+        study, layout = self.study, self.study.layout
+        items = [_item(n, stem) for n in range(3)]
+        trials = [_trial(item, index) for item in items for index in range(2)]
+        for path, rows, name, stage, inputs, ids in (
+            (layout.items("sums"), items, "items", "prepare", ["sums.csv"], {"dataset": "sums"}),
+            (
+                layout.trials("letters", "sums"),
+                trials,
+                "trials",
+                "expand",
+                ["letter.j2"],
+                {"experiment": "letters", "dataset": "sums"},
+            ),
+        ):
+            write_record(
+                path,
+                self.root,
+                stage=stage,
+                inputs=[self.root / entry for entry in inputs],
+                command=["by", "hand"],
+                config_sha256=settings_sha256(study, stage, **ids),
+                code_sha256=code_sha256(stage),
+                schema=SCHEMAS[name],
+                written=write_table(path, table_from_rows(rows, SCHEMAS[name]), SCHEMAS[name]),
+            )
+
+
+def _item(n: int, stem: str) -> dict[str, object]:
+    return {
+        "item_id": f"sum-{n}",
+        "group_id": f"sum-{n}",
+        "stem": stem.format(n=n),
+        "option_ids": ["o1", "o2"],
+        "option_texts": [str(2 * n), str(2 * n + 1)],
+        "gold_option_id": "o1",
+        "strata": json.dumps({}),
+        "source_row": n,
+    }
+
+
+def _trial(item: dict[str, object], index: int) -> dict[str, object]:
+    order = ["o1", "o2"] if index == 0 else ["o2", "o1"]
+    prompt = {"text": f"{item['stem']} {order}"}
+    return {
+        "trial_id": f"{item['item_id']}.mcq.{index:04d}.00",
+        "item_id": item["item_id"],
+        "group_id": item["group_id"],
+        "condition": "mcq",
+        "arrangement_index": index,
+        "repeat": 0,
+        "arrangement": order,
+        "labels": ["A", "B"],
+        "option_texts": ["x", "y"],
+        "gold_slot": index,
+        "prompt": canonical_json(prompt).decode(),
+        "prompt_sha256": sha256_json(prompt),
+    }
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    made = Project(tmp_path)
+    made.write("tiny.yaml", STUDY)
+    made.write("preregistration/tiny.md", PLAN)
+    made.write("letter.j2", "{{ question }}\nAnswer:")
+    made.write("sums.csv", "question,a,b,key\nWhat is 0 + 0?,0,1,A\n")
+    made.make_tables()
+    return made

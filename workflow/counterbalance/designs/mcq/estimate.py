@@ -1,0 +1,209 @@
+"""Outcomes of a cell to its estimates: the calibrated view and the published one, side by side."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from counterbalance.config import Analysis
+from counterbalance.designs.mcq.counts import STATUSES, Counts, Nats, Reals, count_strata
+from counterbalance.stats.contingency import contingency_test
+from counterbalance.stats.detectable import detectable_v
+from counterbalance.stats.estimate import Result
+from counterbalance.stats.logprob import label_logprobs
+from counterbalance.stats.proportions import clustered_shares, wilson
+from counterbalance.stats.published import classify_v0_1, classify_v0_2, run_level_bootstrap
+from counterbalance.stats.relabel import recentred_bootstrap, relabel_accuracy, relabel_picks
+from counterbalance.stats.shape import planned_contrasts
+from counterbalance.stats.vcc import cluster_corrected_v
+
+
+def estimate(analysis: Analysis, outcomes: pa.Table) -> dict[str, Result]:
+    """Return every number of a cell by the name of its quantity.
+
+    Parameters
+    ----------
+    analysis
+        The frozen analysis plan: levels, draws, seed, thresholds.
+    outcomes
+        Table of the declared schema; at least one row.
+
+    Returns
+    -------
+    dict
+        Quantities of `quantities.py`. Where items differ in their number of options, the plain names hold the
+        stratum with most items, and the others follow under ``NAME@k=K``.
+    """
+    results: dict[str, Result] = {}
+    strata = count_strata(outcomes)
+    for index, counts in enumerate(strata):
+        suffix = "" if index == 0 else f"@k={counts.k}"
+        note = None
+        if index == 0 and len(strata) > 1:
+            others = ", ".join(f"{other.n_items} with {other.k}" for other in strata[1:])
+            note = f"items with {counts.k} options; {others} are estimated apart"
+        for name, result in _stratum(analysis, counts):
+            reason = "; ".join(text for text in (result.reason, note) if text) or None
+            results[name + suffix] = replace(result, reason=reason)
+    return results
+
+
+def _stratum(analysis: Analysis, counts: Counts) -> Iterator[tuple[str, Result]]:
+    for name, result in (
+        *_shares(analysis, counts),
+        *_published(analysis, counts),
+        *_calibrated(analysis, counts),
+        *(_nats(analysis, counts.nats) if counts.nats is not None else ()),
+    ):
+        yield (
+            name,
+            replace(
+                result,
+                n_items=counts.n_items if result.n_items is None else result.n_items,
+                n_calls=counts.n_calls if result.n_calls is None else result.n_calls,
+            ),
+        )
+
+
+def _shares(analysis: Analysis, counts: Counts) -> Iterator[tuple[str, Result]]:
+    """All shares of calls, in one bootstrap over items."""
+    columns: list[tuple[str, Reals, Reals]] = []
+
+    def add(name: str, hits: Reals, n: Reals) -> None:
+        columns.append((name, hits, n))
+
+    correct, scored = counts.correct.astype(float), counts.scored.astype(float)
+    add("accuracy", correct.sum(axis=1), scored.sum(axis=1))
+    for slot in range(counts.k):
+        add(f"accuracy.slot_{slot + 1}", correct[:, slot], scored[:, slot])
+    for name, picks in (("picks", counts.picks), ("picks_when_wrong", counts.wrong_picks)):
+        for slot in range(counts.k):
+            add(f"{name}.slot_{slot + 1}", picks[:, slot].astype(float), picks.sum(axis=1).astype(float))
+    asked = counts.status.sum(axis=1).astype(float)
+    unkeyed = counts.status_unkeyed
+    for code, status in enumerate(STATUSES):
+        here = counts.status[:, code].astype(float)
+        if status != "ok" and not here.sum() + unkeyed[:, code].sum():
+            continue
+        everywhere = asked.sum(axis=1) + unkeyed.sum(axis=1)
+        add(f"status.{status}", here.sum(axis=1) + unkeyed[:, code], everywhere)
+        for slot in range(counts.k):
+            add(f"status.{status}.slot_{slot + 1}", here[:, slot], asked[:, slot])
+    names = [name for name, _, _ in columns]
+    hits = np.column_stack([column for _, column, _ in columns])
+    n = np.column_stack([column for _, _, column in columns])
+    results = clustered_shares(hits, n, level=analysis.level, n_resamples=analysis.resamples, seed=analysis.seed)
+    yield from zip(names, results, strict=True)
+    yield "band", _band(analysis, results[0])
+    yield "consistency", _consistency(analysis, counts)
+
+
+def _band(analysis: Analysis, accuracy: Result) -> Result:
+    low, high = analysis.capability_band
+    method = f"accuracy below {low:g}, between, or at least {high:g}"
+    if accuracy.estimate is None:
+        return Result(method=method, status="undefined", reason=accuracy.reason or "no scored call")
+    label = "low" if accuracy.estimate < low else "high" if accuracy.estimate >= high else "middle"
+    return Result(
+        method=method,
+        label=label,
+        status="descriptive",
+        reason="a description of the cell, not a gate",
+        n_items=accuracy.n_items,
+        n_calls=accuracy.n_calls,
+    )
+
+
+def _consistency(analysis: Analysis, counts: Counts) -> Result:
+    same = counts.consistent
+    method = "share of items answered with one option in all orders, Wilson interval over items"
+    if same is None:
+        return Result(method=method, status="undefined", reason="the replies do not say which option was chosen")
+    return replace(
+        wilson(int(same.sum()), len(same), level=analysis.level), method=method, n_calls=int(counts.picks.sum())
+    )
+
+
+def _published(analysis: Analysis, counts: Counts) -> Iterator[tuple[str, Result]]:
+    table = contingency_test(counts.correct, counts.scored)
+    v, rho = run_level_bootstrap(
+        counts.correct,
+        counts.scored,
+        level=analysis.level,
+        n_resamples=analysis.run_resamples,
+        seed=analysis.seed,
+    )
+    yield "chi2.published", table.chi2
+    yield "V.published", v
+    yield "V.bergsma", table.v_bergsma
+    yield "rho.published", rho
+    for version in ("v0_1", "v0_2"):
+        yield f"mechanism.{version}", _mechanism(analysis, version, v, rho, table.chi2)
+
+
+def _mechanism(analysis: Analysis, version: str, v: Result, rho: Result, chi2: Result) -> Result:
+    method = f"published classifier {version.replace('_', '.')}"
+    if v.estimate is None or chi2.p is None:
+        return Result(method=method, status="undefined", reason=v.reason or "V is not defined")
+    floor, threshold = analysis.v_floor, analysis.rho_threshold
+    if version == "v0_1":
+        label = classify_v0_1(v.estimate, rho.estimate, v_floor=floor, rho_threshold=threshold)
+    else:
+        label = classify_v0_2(
+            v.estimate, chi2.p, rho.estimate, alpha=analysis.alpha, v_floor=floor, rho_threshold=threshold
+        )
+    if label is None:
+        return Result(method=method, status="undefined", reason="rho is not defined: all slots are equally accurate")
+    return Result(method=method, label=label, status="descriptive", reason="kept for comparison with published labels")
+
+
+def _calibrated(analysis: Analysis, counts: Counts) -> Iterator[tuple[str, Result]]:
+    correct, scored, seed = counts.correct, counts.scored, analysis.seed
+    draws = analysis.resamples
+    accuracy = relabel_accuracy(correct, scored, n_draws=draws, seed=seed, alpha=analysis.alpha)
+    yield "V.corrected", cluster_corrected_v(correct, scored, level=analysis.level, n_resamples=draws, seed=seed)
+    yield "relabelling.accuracy", accuracy.result
+    yield (
+        "relabelling.picks",
+        relabel_picks(counts.picks, n_draws=draws, seed=seed, alpha=analysis.alpha).result,
+    )
+    yield "recentred.accuracy", recentred_bootstrap(correct, scored, n_resamples=draws, seed=seed)
+    yield (
+        "unstable_items",
+        Result(
+            method="items whose accuracy differs between slots",
+            estimate=accuracy.n_unstable,
+            status="descriptive",
+            reason="a count; fewer than 4 such items can never give p < .05",
+        ),
+    )
+    shapes = planned_contrasts(correct, scored, level=analysis.level, n_resamples=draws, seed=seed)
+    yield "shape.linear", shapes.linear
+    yield "shape.first", shapes.first
+    yield "shape.last", shapes.last
+    yield "shape.label", shapes.label
+    detectable = detectable_v(
+        correct,
+        scored,
+        power=analysis.detectable_power,
+        alpha=analysis.alpha,
+        measurable_v=analysis.measurable_v,
+        seed=seed,
+    )
+    yield "detectable_V", detectable.result
+
+
+def _nats(analysis: Analysis, nats: Nats) -> Iterator[tuple[str, Result]]:
+    found = label_logprobs(
+        nats.item,
+        nats.option,
+        nats.logprobs,
+        nats.censored,
+        level=analysis.level,
+        n_resamples=analysis.resamples,
+        seed=analysis.seed,
+    )
+    for slot, (mean, bonus) in enumerate(zip(found.mean, found.bonus, strict=True), start=1):
+        yield f"label_logprob.slot_{slot}", mean
+        yield f"slot_bonus.slot_{slot}", bonus

@@ -1,0 +1,126 @@
+"""An experiment's figures, from its cells."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from counterbalance.config import Analysis, Cell
+from counterbalance.report.mcq.cells import CellView
+from counterbalance.report.mcq.figures.bonus import bonus_limit, draw_bonus
+from counterbalance.report.mcq.figures.capability import Point, draw_capability
+from counterbalance.report.mcq.figures.hero import Panel
+from counterbalance.report.mcq.figures.picks import draw_picks
+from counterbalance.report.mcq.figures.profile import draw_profile
+from counterbalance.report.mcq.slots import has_series, in_words
+from counterbalance.report.numbers import CellNumbers, show
+from counterbalance.report.pictures import Picture
+
+
+@dataclass(frozen=True)
+class Figured:
+    """A cell with its numbers, its view and the share of an even split over its slots."""
+
+    cell: Cell
+    numbers: CellNumbers
+    view: CellView
+    even: float | None
+
+    @property
+    def stem(self) -> str:
+        """Start of the cell's file names; ids hold no dots."""
+        return self.cell.name.replace("/", ".")
+
+    @property
+    def title(self) -> str:
+        """The cell's name for a text alternative."""
+        return f"{self.cell.experiment.id}, {self.cell.model.id}, {self.cell.dataset.id}"
+
+
+def shared_bonus_limit(cells: Sequence[Figured]) -> float:
+    """Return the limit of the axis of slot bonuses, the same for all cells."""
+    bonuses = [slot.slot_bonus for cell in cells for slot in cell.view.slots]
+    return bonus_limit([number for number in bonuses if number is not None])
+
+
+def cell_pictures(entry: Figured, limit: float) -> list[tuple[str, Picture]]:
+    """Draw a cell's figures, each with its caption; those whose numbers are missing are left out."""
+    slots, verdict = entry.view.slots, entry.view.verdict
+    pictures = []
+    if has_series(slots, "accuracy"):
+        overall = entry.numbers.get("accuracy")
+        drawn = draw_profile(slots, overall.estimate if overall else None, verdict)
+        caption = "Accuracy by slot of the correct option. Broken line: overall accuracy."
+        pictures.append((caption, _picture(entry, "accuracy", "Accuracy by slot", drawn)))
+    if has_series(slots, "picks"):
+        drawn = draw_picks(slots, entry.even, verdict)
+        caption = "Picks by slot."
+        if entry.even is not None:
+            caption += " Broken line: even split."
+        if has_series(slots, "picks_when_wrong"):
+            caption += " Diamonds: among wrong answers."
+        pictures.append((caption, _picture(entry, "picks", "Picks by slot", drawn)))
+    if has_series(slots, "slot_bonus"):
+        drawn = draw_bonus(slots, verdict, limit)
+        caption = "Slot bonus in nats: what the slot itself adds to a label's log-probability."
+        pictures.append((caption, _picture(entry, "slot_bonus", "Slot bonus in nats", drawn)))
+    return pictures
+
+
+def _picture(entry: Figured, series: str, what: str, drawn: bytes) -> Picture:
+    words = in_words(entry.view.slots, series)
+    return Picture(f"{entry.stem}.{series}", f"{what}: {entry.title}", f"{what}. {words}", drawn)
+
+
+def capability_pictures(cells: Sequence[Figured], analysis: Analysis) -> list[tuple[str, Picture]]:
+    """Draw V against accuracy, one figure for each model that has a cell with both."""
+    points = {entry.cell.name: point for entry in cells if (point := _point(entry)) is not None}
+    reach = max(
+        (end for p in points.values() for end in (p.v, p.high, p.detectable) if end is not None), default=0.0
+    )
+    top = next((top for top in (0.2, 0.4, 0.6, 0.8) if reach <= 0.92 * top), 1.05 if reach > 0.92 else 1.0)
+    pictures = []
+    for model in dict.fromkeys(entry.cell.model.id for entry in cells):
+        mine = [entry for entry in cells if entry.cell.model.id == model and entry.cell.name in points]
+        if mine:
+            name = f"{mine[0].cell.experiment.id}.{model}.capability"
+            drawn = draw_capability([points[entry.cell.name] for entry in mine], analysis.capability_band, top)
+            title = f"V against accuracy: {mine[0].cell.experiment.id}, {model}"
+            pictures.append((model, Picture(name, title, "; ".join(_point_words(entry) for entry in mine), drawn)))
+    return pictures
+
+
+def without_point(cells: Sequence[Figured]) -> list[Figured]:
+    """Return the cells that cannot be drawn because accuracy or V is missing."""
+    return [entry for entry in cells if _point(entry) is None]
+
+
+def _point(entry: Figured) -> Point | None:
+    accuracy, v = entry.numbers.get("accuracy"), entry.numbers.get("V.corrected")
+    detectable = entry.numbers.get("detectable_V")
+    if accuracy is None or v is None or accuracy.estimate is None or v.estimate is None:
+        return None
+    return Point(
+        name=entry.cell.dataset.id,
+        verdict=entry.view.verdict,
+        accuracy=accuracy.estimate,
+        v=v.estimate,
+        low=v.low,
+        high=v.high,
+        detectable=detectable.estimate if detectable else None,
+    )
+
+
+def _point_words(entry: Figured) -> str:
+    accuracy, v = show(entry.numbers.get("accuracy")), show(entry.numbers.get("V.corrected"))
+    detectable = show(entry.numbers.get("detectable_V"))
+    return (
+        f"{entry.cell.dataset.id}: accuracy {accuracy.text}, V {v.text} {v.interval}, "
+        f"smallest detectable V {detectable.text}, {entry.view.words.lower()}"
+    )
+
+
+def hero_panel(entry: Figured) -> Panel:
+    """Return a cell's panel of the picture of all cells."""
+    overall = entry.numbers.get("accuracy")
+    v = entry.view.v
+    words = f"{entry.view.words}, V {v.text}" if v.interval else entry.view.words
+    return Panel(entry.view.slots, overall.estimate if overall else None, entry.view.verdict, words)

@@ -1,0 +1,228 @@
+"""The whole report as plain values: formats what the tables hold and computes nothing."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from counterbalance.config import Analysis, Dataset, Model, Study
+from counterbalance.report.mcq.section import Section
+from counterbalance.report.numbers import CellNumbers, Shown, show, show_p, writer_of
+from counterbalance.report.provenance import Provenance, view_provenance
+from counterbalance.report.sections import glossary_of, section_of
+from counterbalance.report.sources import Row, Sources
+from counterbalance.report.text import MISSING, count, listing, percent, plural, proportion
+
+_REJECTED_SHOWN = 50
+_RULES = {
+    "at_least": "at least",
+    "at_most": "at most",
+    "between": "between",
+    "interval_above": "whole interval above",
+    "interval_below": "whole interval below",
+    "p_below": "p below",
+    "p_at_least": "p at least",
+    "label_is": "is",
+    "greater_than": "greater than",
+    "less_than": "less than",
+}
+PREDICTION_WORDS = {"confirmed": "Confirmed", "falsified": "Falsified", "not_evaluable": "Not evaluable"}
+
+
+@dataclass(frozen=True)
+class PredictionView:
+    """A prediction: what it said, what was found, and the verdict."""
+
+    id: str
+    anchor: str
+    cell: str
+    quantity: str
+    said: str
+    found: str
+    verdict: str
+    words: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class DatasetView:
+    """A data set: where it is from, and what was left out."""
+
+    id: str
+    source: str
+    licence: str
+    items: str
+    options: str
+    rules: Sequence[tuple[str, str]]
+    rejected: Sequence[tuple[str, str, str, str]]
+    more: str
+
+
+@dataclass(frozen=True)
+class NumberRow:
+    """One estimate in the list of all numbers."""
+
+    quantity: str
+    value: Shown
+    p: str
+    adjusted: str
+    n_items: str
+    n_calls: str
+    method: str
+    status: str
+
+
+@dataclass(frozen=True)
+class ReportView:
+    """Everything the templates print."""
+
+    title: str
+    question: str
+    study: str
+    exploratory: bool
+    simulated: Sequence[str]
+    size: str
+    sections: Sequence[Section]
+    predictions: Sequence[PredictionView]
+    predictions_summary: str
+    models: Sequence[tuple[str, str]]
+    datasets: Sequence[DatasetView]
+    plan: Sequence[tuple[str, str]]
+    power: str
+    measurable_v: str
+    provenance: Provenance
+    glossary: Sequence[tuple[str, str, str]]
+    numbers: Sequence[tuple[str, Sequence[NumberRow]]]
+
+
+def view_report(sources: Sources) -> ReportView:
+    """Make the whole view."""
+    study = sources.study
+    config = study.config
+    predictions = [_prediction(row) for row in sources.predictions]
+    return ReportView(
+        title=config.title,
+        question=config.question,
+        study=config.id,
+        exploratory=config.preregistration is None or bool(sources.frozen.get("exploratory")),
+        simulated=[model.id for model in _used_models(study) if model.vendor == "simulated"],
+        size=_size(sources),
+        sections=[section_of(sources, experiment) for experiment in config.experiments],
+        predictions=predictions,
+        predictions_summary=_summary(predictions),
+        models=[(model.id, _describe_model(model)) for model in _used_models(study)],
+        datasets=[_dataset(sources, dataset) for dataset in study.used_datasets()],
+        plan=_plan(config.analysis),
+        power=percent(config.analysis.detectable_power),
+        measurable_v=proportion(config.analysis.measurable_v, 2),
+        provenance=view_provenance(sources),
+        glossary=glossary_of({experiment.design for experiment in config.experiments}),
+        numbers=[(" · ".join(key), _number_rows(numbers)) for key, numbers in sources.cells.items()],
+    )
+
+
+def _used_models(study: Study) -> list[Model]:
+    used = {name for experiment in study.config.experiments for name in experiment.models}
+    return [model for model in study.config.models if model.id in used]
+
+
+def _size(sources: Sources) -> str:
+    config = sources.study.config
+    calls = sum(
+        max((number.n_calls for number in numbers.values()), default=0) for numbers in sources.cells.values()
+    )
+    parts = [
+        plural(len(_used_models(sources.study)), "model"),
+        plural(sum(sources.n_items.values()), "item"),
+        plural(len(config.experiments), "experiment"),
+        plural(len(sources.cells), "cell"),
+        plural(calls, "call"),
+    ]
+    return ", ".join(parts)
+
+
+def _prediction(row: Row) -> PredictionView:
+    names = (row["experiment"], row["model"], row["subset"])
+    write = writer_of(row["quantity"])
+    found = MISSING
+    if row["label"] is not None:
+        found = row["label"].replace("_", " ")
+    elif row["estimate"] is not None:
+        found = write(row["estimate"])
+        if row["low"] is not None and row["high"] is not None:
+            found += f" [{write(row['low'])}, {write(row['high'])}]"
+    return PredictionView(
+        id=row["prediction"],
+        anchor=f"cell-{'.'.join(names)}",
+        cell=" · ".join(names),
+        quantity=row["quantity"],
+        said=f"{_RULES.get(row['rule'], row['rule'])} {row['expected']}",
+        found=found,
+        verdict=row["verdict"],
+        words=PREDICTION_WORDS.get(row["verdict"], row["verdict"]),
+        reason=row["reason"],
+    )
+
+
+def _summary(predictions: Sequence[PredictionView]) -> str:
+    counts = Counter(entry.words.lower() for entry in predictions)
+    found = [f"{counts[word.lower()]} {word.lower()}" for word in PREDICTION_WORDS.values() if counts[word.lower()]]
+    return f"{plural(len(predictions), 'prediction')}: {listing(found)}."
+
+
+def _describe_model(model: Model) -> str:
+    match model.vendor:
+        case "local":
+            return f"local: {model.model}, {count(model.context_tokens)} tokens of context, on this machine's processor"
+        case "simulated":
+            bonus = model.slot_bonus if isinstance(model.slot_bonus, list) else "set per data set"
+            return f"simulated respondent with planted slot bonus {bonus}; not a language model"
+        case "replay":
+            return f"replies taken from {model.replies}"
+
+
+def _dataset(sources: Sources, dataset: Dataset) -> DatasetView:
+    rows = sources.rejected[dataset.id]
+    left = len(rows) - _REJECTED_SHOWN
+    return DatasetView(
+        id=dataset.id,
+        source=dataset.source,
+        licence=dataset.licence,
+        items=count(sources.n_items[dataset.id]),
+        options=listing([str(size) for size in sources.option_counts[dataset.id]], "or"),
+        rules=[(rule, count(n)) for rule, n in sorted(Counter(row["rule"] for row in rows).items())],
+        rejected=[
+            (count(row["source_row"]), row["item_id"] or MISSING, row["rule"], row["reason"])
+            for row in rows[:_REJECTED_SHOWN]
+        ],
+        more=f"and {plural(left, 'more row')} in the table of rejected rows" if left > 0 else "",
+    )
+
+
+def _plan(analysis: Analysis) -> list[tuple[str, str]]:
+    low, high = analysis.capability_band
+    return [
+        ("Significance level", proportion(analysis.alpha, 2)),
+        ("Level of intervals", percent(analysis.level)),
+        ("Correction", f"Holm over the cells of each {analysis.family}, per quantity"),
+        ("A null counts when it would have shown", f"V ≥ {proportion(analysis.measurable_v, 2)}"),
+        ("at a power of", percent(analysis.detectable_power)),
+        ("Middle band of accuracy", f"{percent(low)} to {percent(high)}"),
+        ("Resamples", f"{count(analysis.resamples)}; published method {count(analysis.run_resamples)}"),
+        ("Seed", str(analysis.seed)),
+    ]
+
+
+def _number_rows(numbers: CellNumbers) -> list[NumberRow]:
+    return [
+        NumberRow(
+            quantity=name,
+            value=show(number),
+            p=show_p(number, adjusted=False).text if number.p is not None else "",
+            adjusted=show_p(number, adjusted=True).text if number.p_adjusted is not None else "",
+            n_items=count(number.n_items),
+            n_calls=count(number.n_calls),
+            method=number.method,
+            status=number.status.replace("_", " "),
+        )
+        for name, number in sorted(numbers.items())
+    ]
