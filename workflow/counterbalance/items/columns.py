@@ -5,7 +5,7 @@ import re
 from counterbalance.config import Dataset
 from counterbalance.errors import InputError
 from counterbalance.items.folding import fold_text
-from counterbalance.items.readers import RawTable
+from counterbalance.items.readers import RawTable, declared_columns
 
 _QUESTION_WORDS = frozenset(
     "question questions prompt stem input query text problem frage pregunta domanda pergunta vraag вопрос 问题 問題".split()
@@ -50,14 +50,6 @@ def check_columns(table: RawTable, dataset: Dataset) -> list[str]:
             )
         _refuse_header(table, dataset)
     return unused
-
-
-def declared_columns(dataset: Dataset) -> list[str]:
-    """Return every column that the study names, each once."""
-    columns = dataset.columns
-    options = [columns.options] if isinstance(columns.options, str) else columns.options
-    named = [columns.question, *options, columns.key, columns.id, columns.group, *columns.strata]
-    return list(dict.fromkeys(name for name in named if name is not None))
 
 
 def _explain_missing(missing: list[str], table: RawTable, dataset: Dataset) -> str:

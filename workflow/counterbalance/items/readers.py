@@ -55,6 +55,14 @@ def read_rows(data: bytes, dataset: Dataset, problems: Problems) -> RawTable:
             return _read_parquet(data, dataset)
 
 
+def declared_columns(dataset: Dataset) -> list[str]:
+    """Return every column that the study names, each once."""
+    columns = dataset.columns
+    options = [columns.options] if isinstance(columns.options, str) else columns.options
+    named = [columns.question, *options, columns.key, columns.id, columns.group, *columns.strata]
+    return list(dict.fromkeys(name for name in named if name is not None))
+
+
 def _read_csv(data: bytes, dataset: Dataset, problems: Problems) -> RawTable:
     data = _utf8(data, dataset.path)
     shape = scan_csv(data, problems)
@@ -79,7 +87,7 @@ def _read_csv(data: bytes, dataset: Dataset, problems: Problems) -> RawTable:
     rows, lines = frame.rows(), shape.lines
     if dataset.format == "csv":
         names, rows, lines = list(rows[0]), rows[1:], lines[1:]
-        _check_names(names, dataset.path, lines=1)
+        _check_names(names, dataset.path)
     return RawTable(
         names, [Row(line, dict(zip(names, row, strict=True))) for line, row in zip(lines, rows, strict=True)]
     )
@@ -122,7 +130,7 @@ def _read_parquet(data: bytes, dataset: Dataset) -> RawTable:
         frame = pl.read_parquet(io.BytesIO(data))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise InputError(f"{dataset.path}: not a readable Parquet file ({error}); fetch it again") from error
-    used = _used_columns(dataset)
+    used = declared_columns(dataset)
     for name in frame.columns:
         if name in used and not _is_text_like(frame.schema[name]):
             raise InputError(
@@ -135,13 +143,6 @@ def _read_parquet(data: bytes, dataset: Dataset) -> RawTable:
         for number, row in enumerate(frame.select(names).iter_rows(), start=1)
     ]
     return RawTable(frame.columns, rows)
-
-
-def _used_columns(dataset: Dataset) -> set[str]:
-    columns = dataset.columns
-    options = [columns.options] if isinstance(columns.options, str) else columns.options
-    named = [columns.question, columns.key, columns.id, columns.group, *columns.strata, *options]
-    return {name for name in named if name is not None}
 
 
 def _is_text_like(kind: pl.DataType) -> bool:
@@ -164,9 +165,9 @@ def _utf8(data: bytes, name: str) -> bytes:
     return data
 
 
-def _check_names(names: Sequence[str], path: str, *, lines: int) -> None:
+def _check_names(names: Sequence[str], path: str) -> None:
     for index, column in enumerate(names):
         if not column.strip():
-            raise InputError(f"{path} row {lines}: column {index + 1} has no name; name it or remove the column")
+            raise InputError(f"{path} row 1: column {index + 1} has no name; name it or remove the column")
         if column in names[:index]:
-            raise InputError(f"{path} row {lines}: column name {column!r} is there twice; rename one of them")
+            raise InputError(f"{path} row 1: column name {column!r} is there twice; rename one of them")

@@ -1,15 +1,17 @@
 """Where every number comes from: the frozen chain, the code, and the hash of each artifact."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from counterbalance.artifacts import Record, read_record
 from counterbalance.artifacts.records import record_path, relative
-from counterbalance.canonical import Json, parse_json, sha256_file
+from counterbalance.canonical import parse_json
 from counterbalance.config import Study
+from counterbalance.prereg.record import FrozenRecord
 from counterbalance.report.sources import Sources
 from counterbalance.report.text import MISSING, count, plural
+from counterbalance.rerun import code_sha256
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,6 @@ class FrozenStep:
     sha256: str
     reason: str
     observed: str
-    problem: str
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,10 @@ def view_provenance(sources: Sources) -> Provenance:
     study = sources.study
     records = [read_record(path) for path in _artifacts(study)]
     return Provenance(
-        chain=_chain(study, sources.frozen_path, sources.frozen),
-        plan_hash=sources.frozen.get("plan_hash", MISSING),
+        chain=[_step(study, record) for record in reversed(sources.chain)],
+        plan_hash=sources.chain[-1].body.plan_hash,
         config_sha256=study.sha256,
-        code_differs=_code_differs(records, sources.frozen.get("code", {})),
+        code_differs=_code_differs(records, sources.chain[-1].body.code),
         artifacts=[_row(record) for record in records],
         tools=_tools(study.layout.estimates),
         command=f"counterbalance verify results/{study.config.id}",
@@ -83,41 +84,20 @@ def _row(record: Record) -> ArtifactRow:
     return ArtifactRow(record.path, record.stage, rows, record.sha256, record.digest or MISSING)
 
 
-def _chain(study: Study, path: Path, frozen: Json) -> list[FrozenStep]:
-    """Return the frozen records from the newest back to the first, with what does not fit."""
-    steps = [_step(study, path, frozen, problem="")]
-    while (previous := frozen.get("previous")) is not None:
-        path = study.layout.frozen(previous["number"])
-        if not path.is_file():
-            missing = FrozenStep(previous["number"], relative(path, study.root), previous["sha256"], "", "", "not there")
-            return [*steps, missing]
-        problem = "" if sha256_file(path) == previous["sha256"] else f"expected {previous['sha256']}"
-        frozen = parse_json(path.read_bytes(), source=str(path))
-        steps.append(_step(study, path, frozen, problem=problem))
-    return steps
-
-
-def _step(study: Study, path: Path, frozen: Json, *, problem: str) -> FrozenStep:
-    observed = frozen.get("observed", {}).get("calls")
+def _step(study: Study, record: FrozenRecord) -> FrozenStep:
     return FrozenStep(
-        number=frozen["number"],
-        path=relative(path, study.root),
-        sha256=sha256_file(path),
-        reason=frozen.get("reason") or "",
-        observed="not recorded" if observed is None else plural(observed, "call"),
-        problem=problem,
+        number=record.body.number,
+        path=relative(record.path, study.root),
+        sha256=record.sha256,
+        reason=record.body.reason or "",
+        observed=plural(record.body.observed.calls, "call"),
     )
 
 
-def _code_differs(records: Iterable[Record], frozen_code: Json) -> list[str]:
+def _code_differs(records: Iterable[Record], frozen: Mapping[str, str]) -> list[str]:
     """Return the stages that ran with other code than was there when the plan was frozen."""
-    differing = {
-        record.stage
-        for record in records
-        if (was := frozen_code.get(record.stage, frozen_code.get(f"stages.{record.stage}"))) is not None
-        and was != record.code_sha256
-    }
-    return sorted(differing)
+    ran = {(record.stage, record.code_sha256) for record in records} | {("report", code_sha256("report"))}
+    return sorted({stage for stage, code in ran if frozen.get(stage, code) != code})
 
 
 def _tools(estimates: Path) -> list[tuple[str, str]]:

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 
 from counterbalance.artifacts import SCHEMAS, ArtifactSchema, read_table
 from counterbalance.artifacts.tables import check_table
-from counterbalance.canonical import Json, parse_json
 from counterbalance.config import Study
 from counterbalance.errors import InputError
+from counterbalance.prereg.record import FrozenRecord
 from counterbalance.report.numbers import CellNumbers, Number
 
 Row = Mapping[str, Any]
@@ -43,8 +43,8 @@ class Sources:
         By data set, the rows that were excluded.
     examples
         By experiment, one trial.
-    frozen_path, frozen
-        The frozen record that governs the run.
+    chain
+        The frozen records, oldest first; the last one governs.
     """
 
     study: Study
@@ -54,12 +54,11 @@ class Sources:
     n_items: Mapping[str, int]
     rejected: Mapping[str, Sequence[Row]]
     examples: Mapping[str, Example]
-    frozen_path: Path
-    frozen: Json
+    chain: Sequence[FrozenRecord]
     inputs: Sequence[Path]
 
 
-def read_sources(study: Study, frozen_path: Path) -> Sources:
+def read_sources(study: Study, chain: Sequence[FrozenRecord]) -> Sources:
     """Read what the report needs.
 
     Raises
@@ -82,14 +81,13 @@ def read_sources(study: Study, frozen_path: Path) -> Sources:
         n_items={name: len(lengths) for name, lengths in options.items()},
         rejected=rejected,
         examples={entry.id: _example(study, entry.id) for entry in study.config.experiments},
-        frozen_path=frozen_path,
-        frozen=parse_json(frozen_path.read_bytes(), source=str(frozen_path)),
+        chain=chain,
         inputs=[
             layout.estimates,
             layout.predictions,
             *(path(name) for name in datasets for path in (layout.items, layout.rejected)),
             *_example_paths(study),
-            frozen_path,
+            *(record.path for record in chain),
         ],
     )
 

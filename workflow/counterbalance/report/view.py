@@ -13,18 +13,6 @@ from counterbalance.report.sources import Row, Sources
 from counterbalance.report.text import MISSING, count, listing, percent, plural, proportion
 
 _REJECTED_SHOWN = 50
-_RULES = {
-    "at_least": "at least",
-    "at_most": "at most",
-    "between": "between",
-    "interval_above": "whole interval above",
-    "interval_below": "whole interval below",
-    "p_below": "p below",
-    "p_at_least": "p at least",
-    "label_is": "is",
-    "greater_than": "greater than",
-    "less_than": "less than",
-}
 PREDICTION_WORDS = {"confirmed": "Confirmed", "falsified": "Falsified", "not_evaluable": "Not evaluable"}
 
 
@@ -79,6 +67,7 @@ class ReportView:
     question: str
     study: str
     exploratory: bool
+    late: bool
     simulated: Sequence[str]
     size: str
     sections: Sequence[Section]
@@ -103,7 +92,8 @@ def view_report(sources: Sources) -> ReportView:
         title=config.title,
         question=config.question,
         study=config.id,
-        exploratory=config.preregistration is None or bool(sources.frozen.get("exploratory")),
+        exploratory=sources.chain[-1].body.exploratory,
+        late=sources.chain[0].body.late,
         simulated=[model.id for model in _used_models(study) if model.vendor == "simulated"],
         size=_size(sources),
         sections=[section_of(sources, experiment) for experiment in config.experiments],
@@ -155,7 +145,7 @@ def _prediction(row: Row) -> PredictionView:
         anchor=f"cell-{'.'.join(names)}",
         cell=" · ".join(names),
         quantity=row["quantity"],
-        said=f"{_RULES.get(row['rule'], row['rule'])} {row['expected']}",
+        said=row["expected"],
         found=found,
         verdict=row["verdict"],
         words=PREDICTION_WORDS.get(row["verdict"], row["verdict"]),

@@ -41,5 +41,10 @@ def verdict(analysis: Analysis, rows: Mapping[str, Row]) -> Result:
     if detectable["status"] == "ok" and detectable["estimate"] is not None:
         reason = f"V of {detectable['estimate']:.3f} would have been seen with power {analysis.detectable_power:g}"
         return Result(method=method, label="no_bias_seen", status="ok", reason=reason, **n)
-    reason = f"V of {analysis.measurable_v:g} could not have been seen: {detectable['reason']}"
+    reason = detectable["reason"] or "the smallest V that could have been seen is not known"
+    if detectable["estimate"] is not None:
+        reason = (
+            f"only a V of {detectable['estimate']:.3f} or more would have been seen with power "
+            f"{analysis.detectable_power:g}; planned was {analysis.measurable_v:g}"
+        )
     return Result(method=method, label="not_measurable", status="not_measurable", reason=reason, **n)
