@@ -165,7 +165,6 @@ class Engine:
                 while not self._is_over:
                     self._round(calls)
                     await self._wait()
-                self._round(calls)
         finally:
             for task in self._tasks:
                 task.cancel()

@@ -156,7 +156,7 @@ class _Reader:
         if hit is not None:
             return [hit]
         hits = []
-        for token in _SEPARATORS.split(trimmed):
+        for token in _SEPARATORS.split(_trim(bare, self.labels)):
             if self.grammar["joins"].fullmatch(token) and hits:
                 continue
             hit = self.labels.whole(token.strip(_TRIM))

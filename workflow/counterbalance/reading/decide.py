@@ -78,6 +78,9 @@ def _prevailing(cues: list[Cue]) -> Cue | None:
     last, top = cues[-1], max(cue.strength for cue in cues)
     if len({_key(cue) for cue in cues}) == 1:
         return last
+    others = [set(cue.value.slots) for cue in cues if _key(cue) != _key(last)]
+    if len(last.value.slots) == 1 and all(set(last.value.slots) < slots for slots in others):
+        return last  # "B or C" first, then C alone: narrowed down, not contradicted
     firmest = [cue for cue in cues if cue.strength == top]
     if len({_key(cue) for cue in firmest}) > 1:
         return None

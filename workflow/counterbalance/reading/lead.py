@@ -46,7 +46,7 @@ def _delimited(src: Source, position: int) -> bool:
     start = _end(_COMMA, src.text, end)
     start = start if start > end else end + src.text.startswith(" ", end)
     words = src.grammar
-    return bool(words["because"].match(src.text, start) or words["negations"].match(src.text, start))
+    return any(words[field].match(src.text, start) for field in ("because", "contrasts", "negations"))
 
 
 def _lists_options(src: Source, value: Value, position: int) -> bool:

@@ -37,8 +37,9 @@ class Lexicon:
         "*so* the answer is B", "*final* answer", "B, *no*, C"; withdrawals count even when no answer follows.
     joins, pivots, plural
         "B *or* C", "not B *but* C", "B and C *are* right".
-    because, going_on, closing
-        Words that may follow a label: after any label, after a label in a cue, at the end of a clause.
+    because, contrasts, going_on, closing
+        Words that may follow a label: after any label (the first two), after a label in a cue, at the end
+        of a clause.
     both, none, equal
         Answers that name no single option.
     unable, deeds, sorry, refusals
@@ -73,6 +74,7 @@ class Lexicon:
     because: str = ""
     going_on: str = ""
     closing: str = ""
+    contrasts: str = ""
     plural: str = ""
     both: str = ""
     none: str = ""

@@ -78,7 +78,7 @@ def read_value(src: Source, position: int, *, linked: bool, noun: bool = False) 
         if step is None:
             return ()
         position, what = step
-        linked |= what in ("link", "line")
+        linked |= what in ("link", "line", "negation")
         crossed |= what == "line"
         denied |= what == "negation"
         hedged |= what == "hedge"
@@ -238,7 +238,7 @@ def _tail_word(src: Source, end: int) -> Tail | None:
         negated = words["negations"].match(text, start)
         if negated and _label_follows(src, negated.end()):
             return "word"
-    if words["because"].match(text, start):
+    if words["because"].match(text, start) or words["contrasts"].match(text, start):
         return "word"
     if not src.labels.numeric and words["going_on"].match(text, start):
         return "word"
@@ -259,6 +259,9 @@ def _clashes(src: Source, hit: LabelHit, end: int) -> bool:
         text_end, slots = src.texts.at(src.text, hit.start)
         if slots and hit.slot not in slots and text_end >= hit.end:
             return True
+    found = src.grammar.join.match(src.text, end)
+    if found and text_value(src, found.end()) is not None:
+        return True
     found = _REST.match(src.text, end)
     start = found.end() if found else end
     if start == end and start < len(src.text):
