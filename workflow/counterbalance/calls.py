@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,9 +50,7 @@ class CallPlan:
         return self.calls - len(self.pending)
 
 
-def plan_calls(
-    vendor: Vendor, cell: Cell, trials: pa.Table, answered: Mapping[str, bool], *, seed: int
-) -> CallPlan:
+def plan_calls(vendor: Vendor, cell: Cell, trials: pa.Table, answered: Set[str], *, seed: int) -> CallPlan:
     """Work out a cell's calls; asks nothing and does not open the vendor.
 
     Parameters
@@ -62,7 +60,7 @@ def plan_calls(
     trials
         At least `TRIAL_COLUMNS`.
     answered
-        Calls that have their reply, as keys with a true value.
+        Hashes of the calls that have their reply.
     seed
         Draws the order of asking, where the vendor gains nothing from the trials' own order.
     """
@@ -70,7 +68,7 @@ def plan_calls(
     seen: set[str] = set()
     pending = []
     for row, key in enumerate(keys):
-        if key not in seen and not answered.get(key, False):
+        if key not in seen and key not in answered:
             pending.append(row)
         seen.add(key)
     if not vendor.shares_prefixes:
@@ -79,7 +77,7 @@ def plan_calls(
     return CallPlan(keys, pending, len(seen))
 
 
-def pending_calls(vendor: Vendor, cell: Cell, trials: pa.Table, plan: CallPlan) -> Iterator[Call]:
+def unanswered_calls(vendor: Vendor, cell: Cell, trials: pa.Table, plan: CallPlan) -> Iterator[Call]:
     """Yield the unanswered calls one by one, in the order of asking."""
     for trial in iter_trials(trials, plan.pending, cell):
         key, text = _identify(vendor, trial)

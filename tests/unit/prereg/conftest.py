@@ -1,11 +1,11 @@
 """A small project by hand: a study file, its plan, a prompt, data, and the tables that a freeze needs."""
 
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
 from counterbalance.artifacts import SCHEMAS, table_from_rows, write_record, write_table
 from counterbalance.canonical import canonical_json, sha256_json
 from counterbalance.config import Study, load_study
@@ -136,12 +136,18 @@ def _trial(item: dict[str, object], index: int) -> dict[str, object]:
     }
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    made = Project(tmp_path)
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    made = Project(tmp_path_factory.mktemp("template"))
     made.write("tiny.yaml", STUDY)
     made.write("preregistration/tiny.md", PLAN)
     made.write("letter.j2", "{{ question }}\nAnswer:")
     made.write("sums.csv", "question,a,b,key\nWhat is 0 + 0?,0,1,A\n")
     made.make_tables()
     return made
+
+
+@pytest.fixture
+def project(template: Project, tmp_path: Path) -> Project:
+    shutil.copytree(template.root, tmp_path, dirs_exist_ok=True)
+    return Project(tmp_path)

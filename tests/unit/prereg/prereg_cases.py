@@ -34,25 +34,36 @@ WRONG = [
     Case("same-id", f"- {{id: P1, {HERE}, rule: at_most, value: 1}}", ("'P1' and 'P1'", "rename")),
     Case("same-id-folded", f"- {{id: p1, {HERE}, rule: at_most, value: 1}}", ("'P1' and 'p1'",)),
     Case(
+        "unknown-quantity",
+        f"- {{id: P2, {CELL}, quantity: V.correct, rule: at_most, value: 1}}",
+        ("P2, key quantity: mcq has no quantity 'V.correct'", "V.corrected"),
+    ),
+    Case(
         "other-experiment",
         "- {id: P2, experiment: digits, model: fair, subset: sums, quantity: accuracy, rule: at_most, value: 1}",
         ("P2, key experiment: 'digits' is not in the study; there are letters",),
     ),
     Case(
         "other-subset-lines",
-        "- id: P2\n  experiment: letters\n  model: fair\n  subset: poems\n  quantity: accuracy\n  rule: at_most\n  value: 1",
+        "- id: P2\n  experiment: letters\n  model: fair\n  subset: poems\n  rule: label_is\n  value: x\n  quantity: V",
         ("key subset: 'poems'", "there are sums"),
         line=8,
     ),
     Case("than-missing", f"- {{id: P2, {HERE}, rule: less_than}}", ("key than: this key is needed",)),
-    Case("than-itself", f"- {{id: P2, {HERE}, rule: less_than, than: {{{HERE}}}}}", ("`than` names the prediction's own number",)),
+    Case(
+        "than-itself",
+        f"- {{id: P2, {HERE}, rule: less_than, than: {{{HERE}}}}}",
+        ("`than` names the prediction's own number",),
+    ),
     Case(
         "than-unknown-model",
-        f"- {{id: P2, {HERE}, rule: less_than,\n   than: {{experiment: letters, model: x1, subset: sums, quantity: a}}}}",
-        ("key than.model: 'x1' is not in the study; there are planted, fair",),
+        f"- {{id: P2, {HERE}, rule: less_than,\n  than: {{experiment: letters, model: x, subset: sums, quantity: V}}}}",
+        ("key than.model: 'x' is not in experiment letters; there are planted, fair",),
         line=6,
     ),
-    Case("than-extra", f"- {{id: P2, {HERE}, rule: less_than, than: {{{HERE}, by: 2}}}}", ("key than.by", "no such key")),
+    Case(
+        "than-extra", f"- {{id: P2, {HERE}, rule: less_than, than: {{{HERE}, by: 2}}}}", ("key than.by", "no such key")
+    ),
     Case("not-a-mapping", "- just words", ("prediction 2",)),
     Case("key-twice", f"- {{id: P2, {HERE}, rule: at_most, value: 1, value: 2}}", ("'value' is there twice",)),
 ]

@@ -1,10 +1,12 @@
 """Freezing once, amending with a reason, and the gate's message for every part that can change."""
 
+import re
+import shutil
 import subprocess
 import time
 
 import pytest
-
+from counterbalance.artifacts import SCHEMAS, read_record, table_from_rows, write_table
 from counterbalance.canonical import parse_json, sha256_bytes, sha256_file
 from counterbalance.errors import ConfigError, GateError, InputError
 from counterbalance.ledger import Observed
@@ -92,7 +94,12 @@ def test_the_same_plan_gives_the_same_bytes(project) -> None:
 
 
 CHANGES = {
-    "alpha": ("tiny.yaml", "alpha: 0.05", "alpha: 0.01", ["settings.analysis changed", "settings.analysis.alpha: 0.05 -> 0.01"]),
+    "alpha": (
+        "tiny.yaml",
+        "alpha: 0.05",
+        "alpha: 0.01",
+        ["settings.analysis changed", "settings.analysis.alpha: 0.05 -> 0.01"],
+    ),
     "default": (
         "tiny.yaml",
         "analysis: {alpha: 0.05}",
@@ -107,8 +114,18 @@ CHANGES = {
         "slot_bonus: [0.4, 0.0]",
         ["settings.models.planted.slot_bonus: [0.5,0] -> [0.4,0]"],
     ),
-    "order": ("tiny.yaml", "models: [planted, fair]", "models: [fair, planted]", ["settings.experiments.letters.models"]),
-    "text": ("preregistration/tiny.md", "What we expect", "What we had expected", ["plan text changed, preregistration/tiny.md"]),
+    "order": (
+        "tiny.yaml",
+        "models: [planted, fair]",
+        "models: [fair, planted]",
+        ["settings.experiments.letters.models"],
+    ),
+    "text": (
+        "preregistration/tiny.md",
+        "What we expect",
+        "What we had expected",
+        ["plan text changed, preregistration/tiny.md"],
+    ),
     "prediction": (
         "preregistration/tiny.md",
         "value: 0.5}",
@@ -129,8 +146,7 @@ def test_every_change_is_named_with_both_hashes_and_how_to_amend(project, name) 
     message = refused(project)
     for part in says:
         assert part in message
-    pytest.importorskip("re")
-    assert __import__("re").search(SHA_OLD_NEW, message)
+    assert re.search(SHA_OLD_NEW, message)
     assert 'counterbalance freeze --study tiny.yaml --amend --reason "why"' in message
     assert plan_hash(project.study) != frozen_hash
     with pytest.raises(GateError, match="the plan is not the one frozen"):
@@ -149,7 +165,7 @@ def test_all_changes_are_listed_at_once(project) -> None:
     project.edit("letter.j2", "Answer:", "Answer: ")
     project.edit("preregistration/tiny.md", "value: 0.1}", "value: 0.2}")
     message = refused(project)
-    assert [line for line in message.split("\n") if line.startswith("- ")].__len__() == 4
+    assert len(re.findall(r"^- ", message, re.MULTILINE)) == 4
 
 
 @pytest.mark.parametrize("name", ["preregistration/tiny.md", "letter.j2", "sums.csv"])
@@ -184,9 +200,7 @@ def test_a_missing_data_file_stops_and_is_named(project) -> None:
 
 def test_a_downloaded_data_set_enters_with_its_declared_hash(project) -> None:
     declared = sha256_bytes(b"elsewhere")
-    project.edit(
-        "tiny.yaml", "path: sums.csv", f"path: hf://datasets/a/b@0123456/f.csv\n    sha256: {declared}"
-    )
+    project.edit("tiny.yaml", "path: sums.csv", f"path: hf://datasets/a/b@0123456/f.csv\n    sha256: {declared}")
     (project.root / "sums.csv").unlink()
     before = plan_hash(project.study)
     project.edit("tiny.yaml", declared, sha256_bytes(b"other"))
@@ -266,12 +280,22 @@ def test_stale_tables_are_not_frozen(project, change, message) -> None:
     assert read_chain(project.study.layout) == []
 
 
-def broken_chain(project) -> None:
-    freeze(project.study)
-    project.edit("tiny.yaml", "alpha: 0.05", "alpha: 0.01")
-    make_current_and_freeze(project, reason="a typing error")
-    project.edit("tiny.yaml", "alpha: 0.01", "alpha: 0.02")
-    make_current_and_freeze(project, reason="another")
+@pytest.fixture(scope="module")
+def chain_template(template, tmp_path_factory):
+    made = type(template)(tmp_path_factory.mktemp("chain") / "project")
+    shutil.copytree(template.root, made.root)
+    freeze(made.study)
+    for old, new, reason in (("0.05", "0.01", "a typing error"), ("0.01", "0.02", "another")):
+        made.edit("tiny.yaml", f"alpha: {old}", f"alpha: {new}")
+        make_current_and_freeze(made, reason=reason)
+    return made
+
+
+@pytest.fixture
+def three_records(chain_template, tmp_path):
+    root = tmp_path / "three"
+    shutil.copytree(chain_template.root, root)
+    return type(chain_template)(root)
 
 
 def resum(project, number) -> None:
@@ -290,8 +314,14 @@ def remove(project, name) -> None:
 
 
 DAMAGE = {
-    "edited": (lambda p: p.edit(p.frozen(2), "a typing error", "A typing error"), "does not match .*one of them was edited"),
-    "edited sum": (lambda p: p.write("preregistration/frozen/tiny-1.sha256", "0" * 64 + "  tiny-1.json\n"), "does not match"),
+    "edited": (
+        lambda p: p.edit(p.frozen(2), "a typing error", "A typing error"),
+        "does not match .*one of them was edited",
+    ),
+    "edited sum": (
+        lambda p: p.write("preregistration/frozen/tiny-1.sha256", "0" * 64 + "  tiny-1.json\n"),
+        "does not match",
+    ),
     "sum gone": (lambda p: remove(p, "tiny-3.sha256"), r"tiny-3\.sha256 is missing"),
     "record gone": (lambda p: remove(p, "tiny-3.json"), r"tiny-3\.json is missing while .*tiny-3\.sha256 is there"),
     "gap": (
@@ -304,9 +334,12 @@ DAMAGE = {
     ),
     "edited parts": (
         lambda p: edit_reason(p, 3, '"alpha":0.02', '"alpha":0.03'),
-        None,
+        "its settings, predictions and hashes do not agree",
     ),
-    "white space": (lambda p: edit_reason(p, 3, '"reason":', '"reason": '), "was not written by `counterbalance freeze`"),
+    "white space": (
+        lambda p: edit_reason(p, 3, '"reason":', '"reason": '),
+        "was not written by `counterbalance freeze`",
+    ),
     "unknown key": (lambda p: edit_reason(p, 3, '"reason":', '"reasons":'), "key reason"),
     "other study": (lambda p: edit_reason(p, 3, '"study":"tiny"', '"study":"tony"'), "holds number 3 of study 'tony'"),
     "other number": (lambda p: edit_reason(p, 3, '"number":3', '"number":4'), "holds number 4"),
@@ -325,22 +358,20 @@ DAMAGE = {
 }
 
 
-def test_a_whole_chain_is_fine(project) -> None:
-    broken_chain(project)
-    records, problems = inspect_chain(project.study.layout)
+def test_a_whole_chain_is_fine(three_records) -> None:
+    records, problems = inspect_chain(three_records.study.layout)
     assert [record.body.number for record in records] == [1, 2, 3]
     assert problems == []
 
 
-@pytest.mark.parametrize("name", [name for name, (_, message) in DAMAGE.items() if message])
-def test_each_damage_has_its_own_sentence(project, name) -> None:
+@pytest.mark.parametrize("name", DAMAGE)
+def test_each_damage_has_its_own_sentence(three_records, name) -> None:
     damage, message = DAMAGE[name]
-    broken_chain(project)
-    damage(project)
+    damage(three_records)
     with pytest.raises(GateError, match=message):
-        check_gate(project.study, trials=False)
+        check_gate(three_records.study, trials=False)
     with pytest.raises(GateError, match=message):
-        freeze(project.study, reason="to hide it")
+        freeze(three_records.study, reason="to hide it")
 
 
 def test_other_files_beside_the_records_are_left_alone(project) -> None:
@@ -352,23 +383,18 @@ def test_other_files_beside_the_records_are_left_alone(project) -> None:
 
 def test_the_plan_is_hashed_in_no_time(project) -> None:
     study = project.study
-    plan_hash(study)
-    start = time.perf_counter()
-    plan_hash(study)
-    assert time.perf_counter() - start < 0.05
+    seconds = []
+    for _ in range(5):
+        start = time.perf_counter()
+        plan_hash(study)
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) < 0.05
 
 
 def test_the_streamed_digest_is_the_written_one(project) -> None:
-    from counterbalance.artifacts import SCHEMAS, table_from_rows, write_table
-
     path = project.study.layout.trials("letters", "sums")
-    assert table_digest(path, SCHEMAS["trials"]) == (6, read_digest(path))
+    found, record = table_digest(path, SCHEMAS["trials"]), read_record(path)
+    assert (found.rows, found.digest, found.stable_digest) == (6, record.digest, record.stable_digest)
     empty = project.root / "empty.parquet"
     written = write_table(empty, table_from_rows([], SCHEMAS["rejected"]), SCHEMAS["rejected"])
-    assert table_digest(empty, SCHEMAS["rejected"]) == (0, written.digest)
-
-
-def read_digest(path):
-    from counterbalance.artifacts import read_record
-
-    return read_record(path).digest
+    assert table_digest(empty, SCHEMAS["rejected"]) == written

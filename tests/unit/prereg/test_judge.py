@@ -1,12 +1,11 @@
 """Each rule at, below and above its boundary, and every reason for which a prediction cannot be judged."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from counterbalance.artifacts import SCHEMAS, table_from_rows
 from counterbalance.prereg.judge import judge
 from counterbalance.prereg.predictions import PREDICTIONS
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 CELL = {"experiment": "letters", "model": "fair", "subset": "sums"}
 OTHER = {"experiment": "letters", "model": "planted", "subset": "sums"}
@@ -110,9 +109,10 @@ def test_no_finding_in_a_cell_that_could_not_find_is_no_confirmation(where) -> N
     assert row["verdict"] == "not_evaluable"
     assert "could not have shown an effect: detectable V is 0.4" in row["reason"]
     assert judged("p_below", rows, value=0.05)["verdict"] == "falsified"
-    assert judged("p_at_least", [estimate(p=0.9), estimate("verdict", label="no_bias_seen")], value=0.05)[
-        "verdict"
-    ] == "confirmed"
+    assert (
+        judged("p_at_least", [estimate(p=0.9), estimate("verdict", label="no_bias_seen")], value=0.05)["verdict"]
+        == "confirmed"
+    )
 
 
 def test_another_cells_verdict_does_not_matter() -> None:

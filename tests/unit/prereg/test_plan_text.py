@@ -1,10 +1,9 @@
 """The markdown of a preregistration: what is read, and every way in which it can be wrong, with its line."""
 
 import pytest
-from prereg_cases import WRONG
-
 from counterbalance.errors import ConfigError
 from counterbalance.prereg.plan import load_plan, load_predictions
+from prereg_cases import WRONG
 
 BLOCK = "```yaml predictions\n{}\n```\n"
 ONE = "- {id: P1, experiment: letters, model: fair, subset: sums, quantity: accuracy, rule: at_least, value: 1}"
@@ -98,5 +97,5 @@ def test_every_problem_is_listed_at_once(project) -> None:
         load_plan(project.study)
     assert str(caught.value).count("\n") == 2
     assert "ids 'P1' and 'P1'" in str(caught.value)
-    assert "'nobody' is not in the study; there are planted, fair" in str(caught.value)
-    assert "'nothing' is not in the study; there are sums" in str(caught.value)
+    assert "'nobody' is not in experiment letters; there are planted, fair" in str(caught.value)
+    assert "'nothing' is not in experiment letters; there are sums" in str(caught.value)

@@ -7,12 +7,12 @@ from counterbalance.errors import InputError
 from counterbalance.items.folding import fold_text
 from counterbalance.items.readers import RawTable, declared_columns
 
-_QUESTION_WORDS = frozenset(
-    "question questions prompt stem input query text problem frage pregunta domanda pergunta vraag вопрос 问题 問題".split()
+_QUESTION_WORD = re.compile(
+    "questions?|prompt|stem|input|query|text|problem|frage|pregunta|domanda|pergunta|vraag|вопрос|问题|問題|質問"
 )
-_KEY_WORDS = frozenset(
-    "answer answers key label target gold correct correct_answer answer_key solution antwort respuesta réponse "
-    "risposta resposta antwoord ответ 答案".split()
+_KEY_WORD = re.compile(
+    "(?:correct[ _]?)?answers?(?:[ _]?(?:key|index))?|key|label|target|gold|correct|solution|antwort|respuesta|réponse|"
+    "risposta|resposta|antwoord|ответ|答案"
 )
 
 
@@ -85,7 +85,7 @@ def _refuse_header(table: RawTable, dataset: Dataset) -> None:
     first, columns = table.rows[0], dataset.columns
     question = fold_text(first.values[columns.question]).casefold()
     key = fold_text(first.values[columns.key]).casefold() if columns.key else ""
-    if question in _QUESTION_WORDS or key in _KEY_WORDS:
+    if _QUESTION_WORD.fullmatch(question) or _KEY_WORD.fullmatch(key):
         raise InputError(
             f"{dataset.path} row {first.number}: looks like a header and not like an item; use `format: csv`, "
             "or delete the row"

@@ -62,7 +62,8 @@ def scan_csv(data: bytes, problems: Problems) -> Shape:
 
 
 def _explain(data: bytes, start: int, stop: int, number: int) -> str:
-    where = f"field {number} (line {data.count(b'\n', 0, stop) + 1})"
+    line = data.count(b"\n", 0, stop) + 1
+    where = f"field {number} (line {line})"
     if data[start : start + 1] == b'"' and stop == start:
         return f"the quote that opens {where} is never closed; close it, or double the quotes inside the text"
     if data[start : start + 1] == b'"':

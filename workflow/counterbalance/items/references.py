@@ -4,11 +4,12 @@ Three kinds count:
 
 * phrases such as "none of the above", "both of these", "todas las anteriores", "以上皆非";
 * a bare word that stands for the other options, such as "both" or "neither";
-* letters of other options, such as "both A and C" or "Antwort B", unless the stem itself lists those letters as its
-  own items ("(a) ... (b) ..."), or the options that the letters would mean are letters themselves.
+* letters of other options, such as "both A and C" or "Antwort B", unless the stem itself lists those letters
+  ("(a) ... (b) ..."), or the options that they would mean are letters themselves ("A and D" beside "B and C").
 
 Numerals ("(1) and (2)", "I and II only") are taken as numbers of statements in the stem, never as options, unless a
-word such as "options" stands before them. "None", "all" or "always" alone are answers like any other.
+word such as "options" stands before them; where the stem lists such statements, "both" and "none of these" mean them
+too. "None" or "all" alone are answers like any other.
 """
 
 import re
@@ -16,21 +17,10 @@ import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
+from counterbalance.items import reference_phrases as words
 from counterbalance.items.folding import fold_text
-from counterbalance.items.reference_phrases import (
-    ANYWHERE,
-    BARE_FEMININE,
-    CONNECTIVES,
-    CYRILLIC_LETTERS,
-    LEADS,
-    NOUNS,
-    QUANTIFIERS,
-    TAILS,
-    WHOLE,
-)
 
-_ARTICLE = r"(?:(?:la|el|le|l'|il|die|der|das|de|het|a|as|o|os) )?"
-_LETTER = rf"{_ARTICLE}[(\[{{\"'«„“]*(?P<letter{{}}>[a-z{CYRILLIC_LETTERS}])[)\]}}.:\"'»”“]*"
+_MOST_LETTERS = 6
 
 
 def _plain(text: str) -> str:
@@ -40,22 +30,35 @@ def _plain(text: str) -> str:
     return unicodedata.normalize("NFC", bare).replace("’", "'")
 
 
-def _any(patterns: Sequence[str]) -> str:
-    return "(?:" + "|".join(sorted((_plain(pattern) for pattern in patterns), key=len, reverse=True)) + ")"
+def _any(*groups: Sequence[str]) -> str:
+    return "(?:" + "|".join(_plain(pattern) for group in groups for pattern in group) + ")"
 
 
-_ONE = _LETTER.replace("(?P<letter{}>", "(?:")
-_LINK = rf"(?: ?[,;&、] ?(?:{_any(CONNECTIVES)} ?)?| ?{_any(CONNECTIVES)} ?)"
-_LEAD = rf"(?:{_any(LEADS + NOUNS)} ?)"
-_NOUN = rf"(?:{_any(NOUNS)} ?)"
-_TAIL = rf"(?: ?{_any(TAILS)})"
-_COMBINATION = re.compile(rf"{_LEAD}*{_ONE}(?:{_LINK}{_LEAD}*{_ONE})+{_TAIL}*\W*")
-_NAMED = re.compile(rf"{_LEAD}*{_NOUN}{_ONE}(?:{_TAIL})*\W*|{_LEAD}*{_ONE}{_TAIL}+\W*|{_LEAD}+{_ONE}\W*")
-_NUMBERED = re.compile(rf"{_LEAD}*{_NOUN}(?:\W*(?:[0-9]{{1,2}}|[ivx]{{1,4}})\W*(?:{_any(CONNECTIVES)}\W*)?)+{_TAIL}*\W*")
-_SINGLE = re.compile(rf"[(\[{{\"'«]?([a-z{CYRILLIC_LETTERS}])[)\]}}.:\"'»]?")
-_PHRASE = re.compile(rf"{_any(ANYWHERE)}|^{_any(WHOLE)}(?:,? {_any(TAILS)})*\W*$")
-_FEMININE = re.compile(rf"{_any(BARE_FEMININE)}\W*")
-_QUANTITY = re.compile(rf"(?:[0-9]|{_any(QUANTIFIERS)}\b)")
+_LETTER = rf"[(\[{{\"'«„“]*([a-z{words.CYRILLIC_LETTERS}])[)\]}}.:\"'»”“]*"
+_NOUN = rf"(?:{_any(words.NOUNS)} ?)"
+_LEAD = rf"(?:{_any(words.NOUNS, words.LEADS, words.ONLY)} ?)"
+_JOIN = rf"(?: ?[{words.JOINERS}] ?(?:{_any(words.CONNECTIVES)} )?| (?:{_any(words.CONNECTIVES)} )+)"
+_TAIL = rf"(?:,? ?{_any(words.TAILS)})"
+_COMBINATIONS = [
+    re.compile(rf"{_LEAD}*{_LETTER}" + rf"{_JOIN}{_LEAD}*{_LETTER}" * more + rf"{_TAIL}*\W*")
+    for more in range(1, _MOST_LETTERS)
+]
+_ALONE = [
+    re.compile(rf"{_LEAD}*{_NOUN}{_LETTER}{_TAIL}*\W*"),
+    re.compile(rf"{_any(words.ONLY)} {_LETTER}{_TAIL}*\W*"),
+    re.compile(rf"{_LETTER}{_TAIL}+\W*"),
+]
+_SINGLE = re.compile(rf"{_LETTER}\W*")
+_NUMERAL = r"[(\[]?(?:[ivx]{1,4}|[0-9]{1,2})[)\].]?"
+_NUMERALS = rf"{_NUMERAL}(?:{_JOIN}{_NUMERAL})*{_TAIL}*\W*"
+_NUMBERED = re.compile(rf"{_LEAD}*{_NOUN}{_NUMERALS}")
+_STATEMENTS = re.compile(rf"{_LEAD}*{_NUMERALS}")
+_LISTED = re.compile(rf"(?:^|\s|[(\[])([a-z{words.CYRILLIC_LETTERS}]|[ivx]{{1,4}}|[0-9]{{1,2}})[)\].:](?=\s|$)")
+_PHRASE = re.compile(rf"{_any(words.ANYWHERE)}|^{_any(words.WHOLE)}{_TAIL}*\W*$")
+_VAGUE = re.compile(rf"{_any(words.VAGUE)}{_TAIL}*\W*")
+_PARTITIVE = re.compile(rf"{_any(words.QUANTIFIERS)}\b(?: of (?:these|those|them|it))?\W*")
+_FEMININE = re.compile(rf"{_any(words.BARE_FEMININE)}\W*")
+_QUANTITY = re.compile(rf"(?:[0-9]|{_any(words.QUANTIFIERS)}\b)")
 
 
 def find_references(options: Sequence[str], stem: str) -> list[int]:
@@ -66,39 +69,54 @@ def find_references(options: Sequence[str], stem: str) -> list[int]:
     options
         Option texts in the file's order, in which the first is A.
     stem
-        The question; letters that it lists itself are not taken for options.
+        The question; letters and numbers that it lists itself are not taken for options.
     """
     texts = [_plain(option) for option in options]
-    letters = [_letters(text) for text in texts]
-    listed = _listed_letters(_plain_stem(stem)) if any(letters) else frozenset()
     return [
         index
         for index, text in enumerate(texts)
-        if _is_phrase(text, texts) or _means_options(index, letters, listed)
+        if _PHRASE.search(text)
+        or _NUMBERED.fullmatch(text)
+        or _is_vague_reference(text, texts, stem)
+        or _names_letters(index, texts, stem)
     ]
 
 
-def _is_phrase(text: str, texts: Sequence[str]) -> bool:
-    if _PHRASE.search(text) or _NUMBERED.fullmatch(text):
-        return True
-    # "Ninguna" agrees with "respuesta", unless the other options are quantities.
-    return bool(_FEMININE.fullmatch(text)) and not any(_QUANTITY.match(other) for other in texts if other != text)
-
-
-def _means_options(index: int, letters: Sequence[frozenset[int]], listed: frozenset[int]) -> bool:
-    mine = letters[index]
-    return (
-        bool(mine)
-        and all(other < len(letters) and other != index and not letters[other] for other in mine)
-        and not mine <= listed
+def _is_vague_reference(text: str, texts: Sequence[str], stem: str) -> bool:
+    others = [other for other in texts if other != text]
+    if _VAGUE.fullmatch(text):
+        means_statements = len(_listed(stem)) > 1 and any(_STATEMENTS.fullmatch(other) for other in others)
+        return not means_statements and not any(_PARTITIVE.fullmatch(other) for other in others)
+    return bool(_FEMININE.fullmatch(text)) and not any(
+        _QUANTITY.match(other) and not _PHRASE.search(other) for other in others
     )
+
+
+def _names_letters(index: int, texts: Sequence[str], stem: str) -> bool:
+    meant = _letters(texts[index])
+    others = meant - {index}
+    if not others or max(meant) >= len(texts):
+        return False
+    if any(_letters(texts[other]) or _SINGLE.fullmatch(texts[other]) for other in others):
+        return False
+    return not meant <= {_position(mark) for mark in _listed(stem) if len(mark) == 1}
 
 
 @lru_cache(maxsize=4096)
 def _letters(text: str) -> frozenset[int]:
-    """Return the letters (A is 0) that an option consists of, apart from words that join them."""
-    if _SINGLE.fullmatch(text):
-        return _positions(text)
-    if _COMBINATION.fullmatch(text) or _NAMED.fullmatch(text):
-        return _positions(text)
+    """Return which letters (A is 0) an option names, if it does nothing else."""
+    for pattern in (*_COMBINATIONS, *_ALONE):
+        found = pattern.fullmatch(text)
+        if found:
+            return frozenset(_position(letter) for letter in found.groups())
     return frozenset()
+
+
+@lru_cache(maxsize=256)
+def _listed(stem: str) -> frozenset[str]:
+    return frozenset(_LISTED.findall(_plain(stem)))
+
+
+def _position(letter: str) -> int:
+    cyrillic = words.CYRILLIC_LETTERS.find(letter)
+    return cyrillic if cyrillic >= 0 else ord(letter) - ord("a")

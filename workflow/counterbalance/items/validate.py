@@ -105,7 +105,9 @@ class RowReader:
                 self._problems.add(row.number, field, self._empty_option())
             elif any(mark in text for mark in "\n\r\u2028\u2029"):
                 self._problems.add(
-                    row.number, field, "the option contains a line break, which could pass for a further option; join it"
+                    row.number,
+                    field,
+                    "the option contains a line break, which could pass for another option; join it",
                 )
             else:
                 self._check_characters(row, field, text, allowed="")
@@ -206,7 +208,9 @@ class RowReader:
             return value
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
-        self._problems.add(row.number, field, f"found {_kind(value)}; expected text: put it in quotes as it should read")
+        self._problems.add(
+            row.number, field, f"found {_kind(value)}; expected text: put it in quotes as it should read"
+        )
         # The row is refused already; going on with some text finds what else is wrong with it.
         return str(value)
 

@@ -93,6 +93,6 @@ def _study_name(study: Study) -> str:
 
 def _digest(path: Path, schema: ArtifactSchema) -> str:
     try:
-        return table_digest(path, schema)[1]
+        return table_digest(path, schema).digest
     except CounterbalanceError as error:
         raise GateError(f"{error}; the frozen prompts cannot be compared without it") from error

@@ -165,9 +165,7 @@ def _number(row: Row, column: str) -> float:
     _need_usable(row)
     value = row[column]
     if value is None:
-        raise _NotEvaluableError(
-            f"{row['quantity']} has no {column}: {row['reason'] or 'the design gives none'}"
-        )
+        raise _NotEvaluableError(f"{row['quantity']} has no {column}: {row['reason'] or 'the design gives none'}")
     return float(value)
 
 

@@ -12,7 +12,8 @@ from pydantic import ValidationError
 from counterbalance.config import Study
 from counterbalance.config.names import find_collision
 from counterbalance.config.yaml import parse_yaml
-from counterbalance.errors import ConfigError
+from counterbalance.designs import get_design
+from counterbalance.errors import ConfigError, InputError
 from counterbalance.prereg.predictions import PREDICTIONS, Comparison, Prediction, Target
 
 INFO = "yaml predictions"
@@ -160,18 +161,15 @@ def _misfits(predictions: Sequence[Prediction], study: Study, lines: _Lines, sou
         if isinstance(entry, Comparison):
             targets.append((("than",), entry.than))
         for place, target in targets:
-            for key, given, known in _unknown(target, study):
+            for key, why in _unknown(target, study):
                 line = lines[(index, *place, key)]
-                yield (
-                    f"{source} line {line}, prediction {entry.id}, key {'.'.join((*place, key))}: {given!r} is not in "
-                    f"the study; there are {', '.join(known)}"
-                )
+                yield f"{source} line {line}, prediction {entry.id}, key {'.'.join((*place, key))}: {why}"
 
 
-def _unknown(target: Target, study: Study) -> Iterator[tuple[str, str, list[str]]]:
+def _unknown(target: Target, study: Study) -> Iterator[tuple[str, str]]:
     experiments = {entry.id: entry for entry in study.config.experiments}
     if target.experiment not in experiments:
-        yield "experiment", target.experiment, list(experiments)
+        yield "experiment", f"{target.experiment!r} is not in the study; there are {', '.join(experiments)}"
         return
     experiment = experiments[target.experiment]
     for key, given, known in (
@@ -179,4 +177,8 @@ def _unknown(target: Target, study: Study) -> Iterator[tuple[str, str, list[str]
         ("subset", target.subset, experiment.datasets),
     ):
         if given not in known:
-            yield key, given, known
+            yield key, f"{given!r} is not in experiment {experiment.id}; there are {', '.join(known)}"
+    try:
+        get_design(experiment.design).describe(target.quantity)
+    except InputError as error:
+        yield "quantity", str(error)

@@ -9,13 +9,13 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from counterbalance.artifacts.records import relative
-from counterbalance.canonical import Json, canonical_json, parse_json, sha256_bytes
+from counterbalance.canonical import Json, canonical_json, parse_json, sha256_bytes, sha256_json
 from counterbalance.config import Layout
 from counterbalance.config.models import Sha256
 from counterbalance.config.vendors import Block
 from counterbalance.errors import CounterbalanceError, GateError
 from counterbalance.files import create_bytes
-from counterbalance.prereg.predictions import Prediction
+from counterbalance.prereg.predictions import PREDICTIONS, Prediction
 
 FROZEN_SCHEMA: Literal["counterbalance/frozen/1"] = "counterbalance/frozen/1"
 Hashes = dict[str, Sha256]
@@ -102,10 +102,15 @@ class FrozenRecord:
         return f"{what}: {self.path.name} {self.sha256} ({', '.join(notes)})"
 
 
+def predictions_hash(predictions: tuple[Prediction, ...]) -> str:
+    """Return the hash of predictions in the order written."""
+    return sha256_json(PREDICTIONS.dump_python(predictions, mode="json"))
+
+
 def plan_hash_of(parts: Parts) -> str:
     """Return the one hash of what a plan says, tables left out."""
     body = parts.model_dump(mode="json", exclude={"items", "trials"})
-    return sha256_bytes(canonical_json(body))
+    return sha256_json(body)
 
 
 def sum_line(data: bytes, name: str) -> bytes:
@@ -200,8 +205,10 @@ def _read_frozen(layout: Layout, number: int) -> FrozenRecord:
     body = _parse(data, name)
     if (body.study, body.number) != (layout.study, number):
         raise GateError(f"{name} holds number {body.number} of study {body.study!r}; frozen files are never renamed")
-    if plan_hash_of(body.parts) != body.plan_hash or body.dumps() != data:
-        raise GateError(f"{name} was not written by `counterbalance freeze`: its parts do not hash to its plan_hash")
+    if body.dumps() != data or not _holds_together(body):
+        raise GateError(
+            f"{name} was not written by `counterbalance freeze`: its settings, predictions and hashes do not agree"
+        )
     return FrozenRecord(path, sha256_bytes(data), body)
 
 
@@ -216,6 +223,16 @@ def _parse(data: bytes, name: str) -> FrozenBody:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise GateError(f"{name} key {where}: {first['msg']}; restore it from version control") from None
+
+
+def _holds_together(body: FrozenBody) -> bool:
+    """Whether the settings and predictions written out are those of the hashes."""
+    return (
+        plan_hash_of(body.parts) == body.plan_hash
+        and body.parts.settings == {key: sha256_json(value) for key, value in body.config.items()}
+        and body.parts.predictions == predictions_hash(body.predictions)
+        and body.exploratory == (body.parts.plan_text is None)
+    )
 
 
 def _broken_links(record: FrozenRecord, previous: FrozenRecord | None, layout: Layout) -> list[str]:

@@ -26,6 +26,7 @@ CUT_REASONS: Final = frozenset({"length", "max_tokens", "max_output_tokens", "mo
 DEFAULT_OPTIONS: Final = ReaderOptions()
 
 _TRIM: Final = " \n.,:;!?`\"'()[]{}|\u00ab\u00bb\u3002\u3001"
+_WRAPPERS: Final = " \n`\"'()[]{}*_$"
 _SEPARATORS: Final = re.compile(r"[\s,;/|&+\u3001]+")
 _OTHER_ALPHABET: Final = re.compile(rf"(?<!{WORD})[{OWN_ALPHABET}](?!{WORD})")
 _SHORT: Final = 60
@@ -125,11 +126,11 @@ class _Reader:
     def _whole(self, reply: str, bare: str) -> Reading | None:
         """Read a reply that is one label, a list of labels, or an option's text, and nothing else."""
         hits = self._only_labels(bare)
-        restated = self.texts.whole(reply) if self.texts else ()
+        restated = self._restated_slots(reply, bare)
         if not hits:
             if not restated:
-                return None if bare.strip(_TRIM + "*_") else Reading("empty", None, (), "nothing")
-            return self._restated(restated)
+                return None if bare.strip(_WRAPPERS) else Reading("empty", None, (), "nothing")
+            return self._option_text(restated)
         slots = tuple(dict.fromkeys(hit.slot for hit in hits))
         names = self._names(slots)
         if restated and slots[0] not in restated:
@@ -138,11 +139,17 @@ class _Reader:
             joined = re.search(rf"[,;/|&+\u3001]|{self.grammar['joins'].pattern}", bare, re.IGNORECASE)
             return Reading("multiple" if joined else "ambiguous", None, names, "labels_listed")
         notes = tuple(dict.fromkeys(hit.note for hit in hits if hit.note))
-        if self.cut and (not hits[0].exact or slots[0] in self.labels.prefixes):
+        open_end = bare[-1:].isalnum() or (self.labels.numeric and bare.endswith("."))
+        if self.cut and open_end and (not hits[0].exact or slots[0] in self.labels.prefixes):
             return Reading("truncated", None, names, "cut_inside_label", notes)
         return Reading("ok", slots[0], names, "whole_label", notes)
 
-    def _restated(self, slots: tuple[int, ...]) -> Reading:
+    def _restated_slots(self, reply: str, bare: str) -> tuple[int, ...]:
+        if self.texts is None:
+            return ()
+        return self.texts.whole(reply) or self.texts.whole(self._without_item(bare))
+
+    def _option_text(self, slots: tuple[int, ...]) -> Reading:
         names = self._names(slots)
         if len(slots) > 1:
             return Reading("ambiguous", None, names, "duplicate_option_text")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from counterbalance.reading.lead import read_lead
-from counterbalance.reading.values import Source, Value, closers_end, read_labels, read_value
+from counterbalance.reading.values import Source, Value, closers_end, read_labels, read_value, retractions
 
 TENTATIVE, PLAIN, CONCLUDING, FINAL = -1, 0, 1, 2
 """How firmly a cue is put; of two that differ, only a firmer one prevails."""
@@ -128,7 +128,7 @@ def _subject_cues(src: Source) -> Iterator[Cue]:
 
 def _corrections(src: Source) -> Iterator[Cue]:
     """Read "wait, B." and "no, C": a label right after a word that takes the last one back."""
-    for found in src.grammar["retractions"].finditer(src.text):
+    for found in retractions(src, 0, len(src.text)):
         gap = _AFTER_RETRACTION.match(src.text, found.end())
         values = read_value(src, gap.end() if gap else found.end(), linked=True)
         for value in _labels_only(values):

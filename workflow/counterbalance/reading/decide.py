@@ -5,7 +5,7 @@ from typing import Final
 
 from counterbalance.reading.cues import TENTATIVE, Cue
 from counterbalance.reading.model import Status
-from counterbalance.reading.values import Source, Value
+from counterbalance.reading.values import Source, Value, retractions
 
 _SENTENCE_ENDS: Final = ".!?\n\u3002\u2026\u2014"
 
@@ -68,8 +68,7 @@ def _key(cue: Cue) -> tuple[int, ...] | str:
 def _after_retraction(src: Source, live: list[Cue]) -> int:
     """Index of the first cue after the last retraction."""
     for i in range(len(live) - 1, 0, -1):
-        gap = src.text[live[i - 1].value.end : live[i].start]
-        if live[i].rule == "correction" or src.grammar["retractions"].search(gap):
+        if live[i].rule == "correction" or any(retractions(src, live[i - 1].value.end, live[i].start)):
             return i
     return 0
 

@@ -31,7 +31,11 @@ class LabelHit:
 
 @dataclass(frozen=True)
 class LabelSet:
-    """The labels of one item, compiled."""
+    """The labels of one item, compiled.
+
+    `numeric`: some label is a number, so that a number may also be a quantity. `prefixes`: slots whose label
+    begins another label. `words`: all labels are words such as Yes and No.
+    """
 
     labels: tuple[str, ...]
     cores: tuple[str, ...]
@@ -39,6 +43,7 @@ class LabelSet:
     slots: dict[str, int]
     numeric: bool
     prefixes: frozenset[int]
+    words: bool
 
     def match(self, text: str, position: int) -> LabelHit | None:
         """The label that starts exactly at `position`, the longest if several do."""
@@ -97,7 +102,8 @@ def label_set(labels: tuple[str, ...]) -> LabelSet:
         i for i, a in enumerate(lowered) if any(a != b and b.startswith(a) for b in lowered)
     )
     numeric = any(core[0].isdigit() for core in cores)
-    return LabelSet(labels, cores, pattern, slots, numeric, prefixes)
+    words = all(len(core) > 1 and core.isalpha() for core in cores)
+    return LabelSet(labels, cores, pattern, slots, numeric, prefixes, words)
 
 
 def _core(label: str) -> str:
@@ -125,7 +131,7 @@ def _spelling(core: str, *, folds: bool, looks: bool) -> str:
     before = rf"(?<!{WORD})" if re.match(WORD, core) else ""
     after = rf"(?!{WORD}|[{_MARKS}])" if re.match(WORD, core[-1]) else ""
     if core[0].isdigit():
-        before += r"(?<![\d][.,])(?<![-+\u00b1])"
+        before += r"(?<![\d][.,])(?<![-+\u00b1$\u20ac\u00a3\u00a5])"
     return f"{before}{body}{after}"
 
 

@@ -44,6 +44,8 @@ def _delimited(src: Source, position: int) -> bool:
     if _STOP.match(src.text, end) or src.text[position:end].strip("\"'*_$"):
         return True
     start = _end(_COMMA, src.text, end)
+    if start > end and src.labels.words:
+        return True
     start = start if start > end else end + src.text.startswith(" ", end)
     words = src.grammar
     return any(words[field].match(src.text, start) for field in ("because", "contrasts", "negations"))

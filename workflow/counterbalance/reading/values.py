@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -103,6 +104,8 @@ def read_labels(src: Source, position: int) -> Value | None:
     denial = src.grammar.denied.match(src.text, end)
     if denial and not _label_follows(src, denial.end()):
         return replace(value, denied=True)
+    if len(hits) > 1 and len(slots) == 1 and src.labels.numeric:
+        return None  # "2 + 2"
     tail = tail_at(src, hits[-1].end) or ("word" if len(hits) > 1 else None)
     if tail is None or (tail == "word" and not value.exact):
         return None
@@ -131,6 +134,13 @@ def tail_at(src: Source, position: int) -> Tail | None:
     if bracketed and not char.isdigit():
         return "end"
     return _tail_word(src, end)
+
+
+def retractions(src: Source, start: int, end: int) -> Iterator[re.Match[str]]:
+    """Find words that take back what was said, unless the item uses them as labels ("No")."""
+    for found in src.grammar["retractions"].finditer(src.text, start, end):
+        if src.labels.match(src.text, found.start()) is None:
+            yield found
 
 
 def closers_end(src: Source, position: int) -> int:

@@ -20,6 +20,7 @@ _LATEX_NOISE: Final = re.compile(
 _ENTITY: Final = re.compile(r"&nbsp;|&#160;")
 _STRUCK: Final = re.compile(r"~~[^~\n]+~~")
 _STARS: Final = re.compile(r"\*{1,3}(?=[^\s*])([^*\n]*[^\s*])\*{1,3}")
+_MATHS: Final = re.compile(r"\${1,2}([^\s$]{1,40})\${1,2}")
 _UNDERSCORES: Final = re.compile(r"(?<![^\W_])_{1,3}(?=[^\s_])([^_\n]*[^\s_])_{1,3}(?![^\W_])")
 _HTML: Final = re.compile(
     r"<(b|strong|i|em|u|code|span|p|div|center|mark|font|h[1-6])(?: [^<>\n]{0,80})?>([^<>]*)</\1>"
@@ -66,6 +67,7 @@ def flatten(text: str) -> tuple[str, bool]:
             break
         text = shorter
     text = _LATEX_NOISE.sub(" ", text.replace("\\\\", "\n"))
+    text = _MATHS.sub(r"\1", text)
     kept = _STRUCK.sub(" ", text)
     struck = kept != text
     text = _UNDERSCORES.sub(r"\1", _STARS.sub(r"\1", kept))

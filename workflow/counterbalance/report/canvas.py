@@ -18,7 +18,7 @@ _SETTINGS: dict[str, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "counterbalance",
     "font.family": "DejaVu Sans",
-    "font.size": 8.0,
+    "font.size": 8.5,
     # A dollar sign in somebody's label is not mathematics.
     "text.parse_math": False,
     "axes.spines.top": False,

@@ -1,12 +1,20 @@
 """One estimate as it stands in the table, and as the report writes it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
 from counterbalance.report.text import MISSING, count, nats, p_value, percent, proportion, signed
 
+USABLE = ("ok", "descriptive")
+"""Statuses of numbers that may be read as they are; a reason beside them is a caveat."""
+
 _NATS = ("slot_bonus.", "label_logprob.")
+_STATISTICS = ("relabelling.", "recentred.")
+_WRITERS: dict[str, Callable[[float], str]] = {
+    "unstable_items": lambda value: count(round(value)),
+    "chi2.published": lambda value: f"{value:.2f}",
+}
 _NOT_COMPUTED = "not computed for this cell"
 
 
@@ -82,20 +90,19 @@ def show_p(number: Number | None, *, adjusted: bool) -> Shown:
     return Shown(MISSING, note=note or "no p-value") if p is None else Shown(p_value(p), note=note)
 
 
-def writer_of(quantity: str) -> Any:
+def writer_of(quantity: str) -> Callable[[float], str]:
     """Return the function that writes a quantity's values in its unit."""
-    if quantity.startswith(_NATS):
+    name = quantity.partition("@")[0]
+    if name.startswith(_NATS):
         return nats
-    if quantity == "unstable_items":
-        return lambda value: count(round(value)) if float(value).is_integer() else f"{value:.1f}"
-    if quantity == "chi2.published":
-        return lambda value: f"{value:.2f}"
-    if quantity.startswith("shape."):
+    if name.startswith("shape."):
         return lambda value: signed(value, 3).replace("0.", ".", 1)
-    return proportion
+    if name.startswith(_STATISTICS):
+        return lambda value: f"{value:.4g}"
+    return _WRITERS.get(name, proportion)
 
 
 def _note(number: Number) -> str:
-    if number.status in ("ok", "descriptive"):
+    if number.status in USABLE:
         return ""
     return number.reason or f"{number.status.replace('_', ' ')}, no reason given"

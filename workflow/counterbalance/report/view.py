@@ -25,10 +25,9 @@ class PredictionView:
     cell: str
     quantity: str
     said: str
-    found: str
+    found: Shown
     verdict: str
     words: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -57,6 +56,7 @@ class NumberRow:
     n_calls: str
     method: str
     status: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -133,23 +133,23 @@ def _size(sources: Sources) -> str:
 def _prediction(row: Row) -> PredictionView:
     names = (row["experiment"], row["model"], row["subset"])
     write = writer_of(row["quantity"])
-    found = MISSING
+    text, interval = "", ""
+    # A rule on p is not about the test's statistic; the reason gives the p.
     if row["label"] is not None:
-        found = row["label"].replace("_", " ")
-    elif row["estimate"] is not None:
-        found = write(row["estimate"])
+        text = row["label"].replace("_", " ")
+    elif row["estimate"] is not None and not row["rule"].startswith("p_"):
+        text = write(row["estimate"])
         if row["low"] is not None and row["high"] is not None:
-            found += f" [{write(row['low'])}, {write(row['high'])}]"
+            interval = f"[{write(row['low'])}, {write(row['high'])}]"
     return PredictionView(
         id=row["prediction"],
         anchor=f"cell-{'.'.join(names)}",
         cell=" · ".join(names),
         quantity=row["quantity"],
         said=row["expected"],
-        found=found,
+        found=Shown(text, interval, row["reason"]),
         verdict=row["verdict"],
         words=PREDICTION_WORDS.get(row["verdict"], row["verdict"]),
-        reason=row["reason"],
     )
 
 
@@ -213,6 +213,7 @@ def _number_rows(numbers: CellNumbers) -> list[NumberRow]:
             n_calls=count(number.n_calls),
             method=number.method,
             status=number.status.replace("_", " "),
+            reason=number.reason or "",
         )
         for name, number in sorted(numbers.items())
     ]

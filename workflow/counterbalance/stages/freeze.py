@@ -91,16 +91,16 @@ def _body(
         plan_hash=plan_hash_of(parts),
         parts=parts.model_copy(
             update={
-                "items": {key: digest for key, (_, digest) in items.items()},
-                "trials": {key: digest for key, (_, digest) in trials.items()},
+                "items": {key: found.digest for key, found in items.items()},
+                "trials": {key: found.digest for key, found in trials.items()},
             }
         ),
         predictions=() if plan is None else plan.predictions,
         config=study.resolved,
         counts={
-            "items": {key: rows for key, (rows, _) in items.items()},
-            "trials": {key: rows for key, (rows, _) in trials.items()},
-            "calls": {cell.name: trials[trial_key(cell.experiment.id, cell.dataset.id)][0] for cell in study.cells()},
+            "items": {key: found.rows for key, found in items.items()},
+            "trials": {key: found.rows for key, found in trials.items()},
+            "calls": {cell.name: trials[trial_key(cell.experiment.id, cell.dataset.id)].rows for cell in study.cells()},
         },
         code={stage: code_sha256(stage) for stage in _CODE},
         observed=Observed(calls=observed.calls, by_cell=dict(observed.by_cell), calls_sha256=observed.calls_sha256),

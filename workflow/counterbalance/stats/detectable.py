@@ -90,15 +90,15 @@ def detectable_v(
     between effect sizes. The probit scale is used, not the logit, since it gives the population accuracy of each
     slot, and so V, in closed form; both have the same shape within a few per cent.
 
-    For speed the relabelling test is replaced by its asymptotic equivalent, the generalised Cochran Q on the items'
-    centred slot accuracies, with the added rule that fewer than `min_unstable` items that change never reject. Cells
-    of many items are simulated less often, since there the asymptotic guess is good.
+    For speed the null distribution of the relabelling test is not drawn but taken as a chi-squared with its exact mean
+    and variance (with many items, the generalised Cochran Q), with the added rule that fewer than `min_unstable` items
+    that change never reject. Cells of many items are simulated less often, since there the asymptotic guess is good.
     """
     counts = slot_counts(correct, n)
     n_simulations = min(n_simulations, max(200, _CELLS // max(counts.n.size, 1)))
     method = (
         f"V found with power {checked_level(power):g} at alpha {checked_level(alpha):g}: {n_simulations} simulated "
-        "cells per effect, monotone slot effect, generalised Cochran Q"
+        "cells per effect, monotone slot effect, slot relabelling of accuracy (moment-matched)"
     )
     reason = _why_not(counts, alpha)
     if reason:
@@ -212,18 +212,23 @@ def _deviations(
 
 
 def _rejection_rate(deviations: Array, counts: SlotCounts, alpha: float) -> float:
-    """Return the share of simulated cells that the generalised Cochran Q rejects.
+    """Return the share of simulated cells that the relabelling test rejects, its null taken as a scaled chi-squared.
 
-    Given the deviations, relabelling gives the sum of squared slot totals the mean sum(d^2). With complete calls its
-    ratio to that is chi2 / df with df = slots - 1; with incomplete calls df is Satterthwaite's, from the pattern.
+    Given the deviations, relabelling gives the sum of squared slot totals the mean A = sum_q |d_q|^2 and, with
+    complete calls, the variance 2 (A^2 - sum_q |d_q|^4) / (slots - 1): matching both gives the scale and
+    df = (slots - 1) / (1 - sum_q |d_q|^4 / A^2). Many items make it the generalised Cochran Q. With incomplete calls
+    slots - 1 is replaced by Satterthwaite's df of the pattern of slots asked.
     """
     asked = (counts.n > 0).astype(np.float64)
     pattern = np.diag(asked.sum(axis=0)) - (asked / asked.sum(axis=1, keepdims=True)).T @ asked
-    df = np.trace(pattern) ** 2 / np.trace(pattern @ pattern)
-    total = (deviations**2).sum(axis=(1, 2))
-    ratio = (deviations.sum(axis=1) ** 2).sum(axis=1) / np.maximum(total, _NO_NOISE)
-    enough = deviations.any(axis=2).sum(axis=1) >= min_unstable(counts.n_slots, alpha)
-    return float((enough & (ratio >= special.chdtri(df, alpha) / df)).mean())
+    slots_df = np.trace(pattern) ** 2 / np.trace(pattern @ pattern)
+    squares = (deviations**2).sum(axis=2)
+    total = squares.sum(axis=1)
+    enough = (squares > 0).sum(axis=1) >= min_unstable(counts.n_slots, alpha)
+    total, squares = total[enough], squares[enough]
+    df = slots_df / (1 - (squares**2).sum(axis=1) / total**2)
+    statistic = (deviations[enough].sum(axis=1) ** 2).sum(axis=1)
+    return float((statistic / total >= special.chdtri(df, alpha) / df).sum() / len(deviations))
 
 
 def _asymptotic_v(counts: SlotCounts, nuisance: Nuisance, noise: float, alpha: float, power: float) -> float:

@@ -39,12 +39,6 @@ def slot_rank_correlation(accuracies: npt.ArrayLike) -> tuple[Array, npt.NDArray
     return np.divide((ranks * slots).sum(axis=-1), scale, out=np.zeros(scale.shape), where=scale > 0), scale > 0
 
 
-def published_rho(correct: npt.ArrayLike, n: npt.ArrayLike) -> Result:
-    """Return Spearman's rho of slot and accuracy pooled over items, without an interval."""
-    counts = slot_counts(correct, n)
-    return _rho(counts, "Spearman's rho of slot and accuracy, as published")
-
-
 def _rho(counts: SlotCounts, method: str) -> Result:
     if counts.empty_slots:
         return Result(method=method, **counts.size, status="undefined", reason=counts.empty_slots)

@@ -14,6 +14,7 @@ from counterbalance.stats.estimate import Result, checked_level, few_items
 Seed = int | np.random.Generator
 Stream = Literal["modern", "legacy"]
 
+_ROUNDING = 1e-12
 _BLOCK = 4_000_000
 """Numbers held at once by a resampling; bounds the memory, never the result."""
 
@@ -113,7 +114,7 @@ def bca_means(
     if n_items == 0:
         empty = Result(method=method, n_items=0, n_calls=n_calls, status="undefined", reason="no items")
         return [empty] * len(table)
-    varies = np.ptp(table, axis=1) > 0
+    varies = np.array([_varies(row) for row in table], dtype=bool)
     limits = np.full((2, len(table)), np.nan)
     if varies.any():
         limits[:, varies] = _bca_limits(table[varies], level, n_resamples, seed, stream)
@@ -156,10 +157,15 @@ def _bca_limits(table: Array, level: float, n_resamples: int, seed: Seed, stream
     return np.stack([found.confidence_interval.low, found.confidence_interval.high])
 
 
+def _varies(row: Array) -> bool:
+    # Numbers that were computed differ in their last digits where they are meant to be equal.
+    return bool(np.ptp(row) > _ROUNDING * max(1.0, float(np.abs(row).max())))
+
+
 def _mean_result(row: Array, low: float, high: float, *, level: float, method: str, n_calls: int | None) -> Result:
     n_items, mean = len(row), float(row.mean())
     if not (np.isfinite(low) and np.isfinite(high)) or low == high:
-        reason = f"all {n_items} items have the same value" if np.ptp(row) == 0 else "the items hardly differ"
+        reason = "the items hardly differ" if _varies(row) else f"all {n_items} items have the same value"
         return Result(
             method=method,
             estimate=mean,

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from counterbalance.stats.counts import Array, SlotCounts, slot_counts
-from counterbalance.stats.estimate import Result, few_items
+from counterbalance.stats.estimate import Result, Status, few_items
 from counterbalance.stats.resampling import Seed
 from counterbalance.stats.slotmeans import observed_means, resampled_means
 
@@ -23,12 +23,21 @@ ShapeLabel = Literal[
     "other_shape",
 ]
 
-_ROUNDING = 1e-9
+_ROUNDING = 1e-7
+"""Standard errors and deviations below this are the rounding error of 0."""
+
+_FEW_VARY = "so few items vary that many resamples have none that does: no critical value"
+_PLACES = {"linear": 0, "first": 1, "last": -1}
+"""Rows of the family of contrasts that are the planned shapes."""
+
 _SIGNED: dict[str, tuple[ShapeLabel, ShapeLabel]] = {
     "linear": ("linear_rise", "linear_decline"),
     "first": ("first_boost", "first_drop"),
     "last": ("last_boost", "last_drop"),
 }
+
+Studentised = tuple[Array, Array, float]
+"""Estimates and standard errors of some contrasts, and the critical value of their largest ratio."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +86,12 @@ def planned_contrasts(
     ``inactive``
         No interval of the family excludes 0. No shape was seen, which is not proof of none.
     ``linear_decline``, ``linear_rise``, ``first_boost``, ``first_drop``, ``last_boost``, ``last_drop``
-        Some interval excludes 0 and this is the only one of the three shapes that the data do not reject. A shape is
+        Its interval excludes 0 and it is the only one of the three shapes that the data do not reject. A shape is
         rejected if, after its least-squares fit to the slot profile, what is left in some slot is not 0 (max-t over
         the slots). A true shape is rejected with chance 1 - `level` at most, so that is the chance of a wrong name.
     ``undetermined``
-        Two or three shapes are not rejected (always so with two slots), or too few items vary for a test.
+        Some interval excludes 0, but two or three shapes are not rejected (always so with two slots); or too few
+        items vary for a test (``not_measurable``).
     ``other_shape``
         All three are rejected: for example a dip in the middle.
 
@@ -91,24 +101,19 @@ def planned_contrasts(
     reason = _why_undefined(counts)
     if reason:
         return _without_intervals(counts, reason)
-    names = ["linear", "first", "last"]
     family = _family(counts.n_slots)
-    fits = [_left_over(shape) for shape in (family[0], family[1], family[-1])]
-    tests = [family, *fits]
-    studentised = _max_t(counts, tests, level, n_resamples, seed)
-    estimates, errors, critical = studentised[0]
+    tests = [family, *(_left_over(family[place]) for place in _PLACES.values())]
+    studentised, *left_over = _max_t(counts, tests, level, n_resamples, seed)
     linear, first, last = (
-        _interval(name, place, counts, (estimates, errors, critical), level, n_resamples)
-        for name, place in zip(names, (0, 1, -1), strict=True)
+        _interval(name, place, counts, studentised, level, n_resamples) for name, place in _PLACES.items()
     )
-    active = _any_beyond(estimates, errors, critical)
-    rejected = [_any_beyond(*found) for found in studentised[1:]]
-    signs = [float(estimates[place]) > 0 for place in (0, 1, -1)]
-    label, why = _label(active, dict(zip(names, rejected, strict=True)), dict(zip(names, signs, strict=True)))
+    rejected = [bool(_beyond(found).any()) for found in left_over]
+    status, label, why = _label(studentised, dict(zip(_PLACES, rejected, strict=True)))
     stated = Result(
         method=f"only shape not rejected, max-t bootstrap over items ({n_resamples} resamples)",
         level=level,
         **counts.size,
+        status=status,
         reason=why,
         label=label,
     )
@@ -146,9 +151,7 @@ def _left_over(shape: Array) -> Array:
     return np.where(np.abs(rest) > _ROUNDING, rest, 0.0)
 
 
-def _max_t(
-    counts: SlotCounts, tests: list[Array], level: float, n_resamples: int, seed: Seed
-) -> list[tuple[Array, Array, float]]:
+def _max_t(counts: SlotCounts, tests: list[Array], level: float, n_resamples: int, seed: Seed) -> list[Studentised]:
     """Return estimates, standard errors and the critical value of each set of contrasts."""
     observed = observed_means(counts)
     found = [tuple(part[0] for part in observed.contrast(test)) for test in tests]
@@ -169,13 +172,13 @@ def _ratio(value: Array, error: Array) -> Array:
     return np.where(moved & (error <= _ROUNDING), np.inf, np.where(moved, value / safe, 0.0))
 
 
-def _any_beyond(estimates: Array, errors: Array, critical: float) -> bool:
-    return bool((_ratio(np.abs(estimates), errors) > critical).any())
+def _beyond(found: Studentised) -> npt.NDArray[np.bool_]:
+    """Return which contrasts differ from 0 by more than the critical value."""
+    estimates, errors, critical = found
+    return _ratio(np.abs(estimates), errors) > critical
 
 
-def _interval(
-    name: str, place: int, counts: SlotCounts, found: tuple[Array, Array, float], level: float, n_resamples: int
-) -> Result:
+def _interval(name: str, place: int, counts: SlotCounts, found: Studentised, level: float, n_resamples: int) -> Result:
     estimates, errors, critical = found
     method = f"planned contrast, {name}; simultaneous max-t bootstrap over items ({n_resamples} resamples)"
     estimate, error = float(estimates[place]), float(errors[place])
@@ -183,8 +186,7 @@ def _interval(
         reason = "every item has the same contrast: an interval would have no width"
         return Result(method=method, estimate=estimate, **counts.size, status="degenerate", reason=reason)
     if not np.isfinite(critical):
-        reason = "so few items vary that many resamples have none: no critical value"
-        return Result(method=method, estimate=estimate, **counts.size, status="not_measurable", reason=reason)
+        return Result(method=method, estimate=estimate, **counts.size, status="not_measurable", reason=_FEW_VARY)
     half = critical * error
     return Result(
         method=method,
@@ -197,12 +199,21 @@ def _interval(
     )
 
 
-def _label(active: bool, rejected: dict[str, bool], rising: dict[str, bool]) -> tuple[ShapeLabel, str]:
-    if not active:
-        return "inactive", "no simultaneous interval excludes 0"
+def _label(family: Studentised, rejected: dict[str, bool]) -> tuple[Status, ShapeLabel, str]:
+    estimates, errors, critical = family
+    if not np.isfinite(critical):
+        return "not_measurable", "undetermined", _FEW_VARY
+    if max(np.abs(estimates).max(), errors.max()) <= _ROUNDING:
+        return "degenerate", "inactive", "all slots are equally accurate in every item"
+    beyond = _beyond(family)
+    if not beyond.any():
+        return "ok", "inactive", "no simultaneous interval excludes 0"
     left = [name for name, out in rejected.items() if not out]
     if not left:
-        return "other_shape", "linear, first and last are all rejected"
+        return "ok", "other_shape", "linear, first and last are all rejected"
     if len(left) > 1:
-        return "undetermined", f"not separable: {', '.join(left)}"
-    return _SIGNED[left[0]][0 if rising[left[0]] else 1], "the other two shapes are rejected"
+        return "ok", "undetermined", f"not separable: {', '.join(left)}"
+    place = _PLACES[left[0]]
+    if not beyond[place]:
+        return "ok", "undetermined", f"only {left[0]} is not rejected, and its own interval includes 0"
+    return "ok", _SIGNED[left[0]][0 if estimates[place] > 0 else 1], "the other two shapes are rejected"

@@ -9,7 +9,7 @@ from counterbalance.stats.resampling import Seed, percentile_limits
 from counterbalance.stats.slotmeans import SlotMeans, observed_means, resampled_means
 
 _ROUNDING = 1e-12
-"""A V^2 below this is rounding error of a difference that is exactly 0."""
+"""A V^2, or a width of an interval, below this is the rounding error of 0."""
 
 
 def corrected_v(means: SlotMeans) -> Array:
@@ -63,7 +63,7 @@ def cluster_corrected_v(
     estimate = float(corrected_v(observed)[0])
     draws = np.concatenate([corrected_v(block) for block in resampled_means(counts, n_resamples, seed)])
     low, high = percentile_limits(draws, level)
-    if low == high:
+    if high - low <= _ROUNDING:
         return Result(
             method=method, estimate=estimate, **counts.size, status="degenerate", reason=_constant_reason(counts, level)
         )

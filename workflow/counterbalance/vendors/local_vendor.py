@@ -19,9 +19,7 @@ class LocalVendor:
 
     def __init__(self, model: LocalModel, experiment: Experiment, study: Study) -> None:
         self._model, self._read, self._seed = model, experiment.read, study.config.seed
-        self._engine = LocalEngine(
-            model.model, context_tokens=model.context_tokens, accept_terms=model.accept_terms
-        )
+        self._engine = LocalEngine(model.model, context_tokens=model.context_tokens, accept_terms=model.accept_terms)
         self._facts: dict[str, Json] = {}
 
     async def __aenter__(self) -> Self:

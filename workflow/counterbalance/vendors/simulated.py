@@ -49,9 +49,7 @@ class SimulatedVendor:
                 "more than 1; lower one of them"
             )
         self._model, self._read = model, experiment.read
-        self._means = {
-            name: _pick(model.ability_mean, model.id, "ability_mean", name) for name in experiment.datasets
-        }
+        self._means = {name: _pick(model.ability_mean, model.id, "ability_mean", name) for name in experiment.datasets}
         self._bonuses = {name: _bonuses(model, name) for name in experiment.datasets}
         self._settings = {name: self._digest(name) for name in experiment.datasets}
         self._items: dict[tuple[str, str, str | None], _Item] = {}

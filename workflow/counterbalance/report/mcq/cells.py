@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from counterbalance.config import Cell
-from counterbalance.report.mcq.notes import Context, sentence, verdict_of, verdict_words
+from counterbalance.report.mcq.notes import Context, lead, sentence, verdict_of, verdict_words
 from counterbalance.report.mcq.slots import Slot, has_series, read_slots
 from counterbalance.report.numbers import CellNumbers, Number, Shown, show, show_p
 from counterbalance.report.text import MISSING, count, percent
@@ -25,26 +25,31 @@ SERIES = (
     ("label_logprob", "Label log-probability, nats"),
     ("slot_bonus", "Slot bonus, nats"),
 )
+# Head of a column, then the lines of each entry: words in front, and what is shown.
 _PUBLISHED = (
-    ("χ²", "chi2.published"),
-    ("p", "p:chi2.published"),
-    ("V", "V.published"),
-    ("V, Bergsma", "V.bergsma"),
-    ("ρ", "rho.published"),
-    ("Mechanism v0.1", "mechanism.v0_1"),
-    ("Mechanism v0.2", "mechanism.v0_2"),
+    ("χ²", (("", "chi2.published"), ("p ", "p:chi2.published"))),
+    ("V", (("", "V.published"), ("Bergsma ", "V.bergsma"))),
+    ("ρ", (("", "rho.published"),)),
+    ("Mechanism", (("v0.1 ", "mechanism.v0_1"), ("v0.2 ", "mechanism.v0_2"))),
 )
 _CALIBRATED = (
-    ("V, corrected", "V.corrected"),
-    ("p, accuracy", "p:relabelling.accuracy"),
-    ("Holm p, accuracy", "holm:relabelling.accuracy"),
-    ("p, picks", "p:relabelling.picks"),
-    ("Holm p, picks", "holm:relabelling.picks"),
-    ("p, recentred", "p:recentred.accuracy"),
-    ("Shape", "shape.label"),
+    ("V", (("", "V.corrected"),)),
+    (
+        "Accuracy by slot",
+        (
+            ("p ", "p:relabelling.accuracy"),
+            ("Holm ", "holm:relabelling.accuracy"),
+            ("recentred ", "p:recentred.accuracy"),
+        ),
+    ),
+    ("Picks by slot", (("p ", "p:relabelling.picks"), ("Holm ", "holm:relabelling.picks"))),
+    ("Shape", (("", "shape.label"),)),
 )
 PUBLISHED_HEADS = tuple(head for head, _ in _PUBLISHED)
 CALIBRATED_HEADS = tuple(head for head, _ in _CALIBRATED)
+
+Entry = Sequence[tuple[str, Shown]]
+"""Lines of a table's entry: words in front, and the number."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,8 @@ class Spark:
 
     words: str
     bars: Sequence[Bar]
+    even: float | None
+    """Height of an even split."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,7 @@ class CellView:
     subset: str
     verdict: str
     words: str
+    lead: str
     sentence: str
     size: str
     v: Shown
@@ -81,37 +89,70 @@ class CellView:
     p_picks: Shown
     spark: Spark | None
     facts: Sequence[tuple[str, Shown]]
+    accuracy: Shown
+    band: Shown
+    detectable: Shown
+    absent: Sequence[str]
+    """Facts that are not there, with the reason."""
     slots: Sequence[Slot]
     series: Sequence[tuple[str, Sequence[Shown]]]
-    published: Sequence[Shown]
-    calibrated: Sequence[Shown]
+    published: Sequence[Entry]
+    calibrated: Sequence[Entry]
+    gaps: Sequence[str]
+    """Why numbers of either method are missing or unfit."""
+    caveats: Sequence[str]
 
 
 def view_cell(cell: Cell, numbers: CellNumbers, labels: Sequence[str], context: Context) -> CellView:
     """Format one cell's estimates."""
     slots = read_slots(numbers, labels)
     verdict = verdict_of(numbers)
+    facts = [(term, show(numbers.get(name))) for term, name in _FACTS]
+    published = [[(words, _shown(numbers, source)) for words, source in lines] for _, lines in _PUBLISHED]
+    calibrated = [[(words, _shown(numbers, source)) for words, source in lines] for _, lines in _CALIBRATED]
+    compared = [shown for entry in [*published, *calibrated] for _, shown in entry]
     return CellView(
         anchor=f"cell-{cell.name.replace('/', '.')}",
         model=cell.model.id,
         subset=cell.dataset.id,
         verdict=verdict,
         words=verdict_words(verdict),
+        lead=lead(verdict),
         sentence=sentence(numbers, slots, context),
         size=_size(numbers),
         v=show(numbers.get("V.corrected")),
         p=show_p(numbers.get("relabelling.accuracy"), adjusted=True),
         p_picks=show_p(numbers.get("relabelling.picks"), adjusted=True),
-        spark=_spark(slots),
-        facts=[(term, show(numbers.get(name))) for term, name in _FACTS],
+        spark=_spark(slots, context.even),
+        facts=[(term, shown) for term, shown in facts if shown.text != MISSING],
+        absent=_absent(facts),
+        accuracy=show(numbers.get("accuracy")),
+        band=show(numbers.get("band")),
+        detectable=show(numbers.get("detectable_V")),
         slots=slots,
         series=[(head, [show(slot.series(name)) for slot in slots]) for name, head in SERIES if has_series(slots, name)],
-        published=[_entry(numbers, source) for _, source in _PUBLISHED],
-        calibrated=[_entry(numbers, source) for _, source in _CALIBRATED],
+        published=published,
+        calibrated=calibrated,
+        gaps=list(dict.fromkeys(shown.note for shown in compared if shown.note)),
+        caveats=_caveats(numbers),
     )
 
 
-def _entry(numbers: CellNumbers, source: str) -> Shown:
+def _caveats(numbers: CellNumbers) -> list[str]:
+    """Return what is said beside sound numbers; the reason of a verdict is its own sentence."""
+    found = [n.reason for name, n in numbers.items() if n.reason and n.status == "ok" and name != "verdict"]
+    return list(dict.fromkeys(found))
+
+
+def _absent(facts: Sequence[tuple[str, Shown]]) -> list[str]:
+    reasons: dict[str, list[str]] = {}
+    for term, shown in facts:
+        if shown.text == MISSING:
+            reasons.setdefault(shown.note, []).append(term)
+    return [f"{', '.join(terms)}: {reason}" for reason, terms in reasons.items()]
+
+
+def _shown(numbers: CellNumbers, source: str) -> Shown:
     kind, _, name = source.rpartition(":")
     if kind:
         return show_p(numbers.get(name), adjusted=kind == "holm")
@@ -127,7 +168,7 @@ def _size(numbers: CellNumbers) -> str:
     return f"{count(items)} items, {count(calls)} calls"
 
 
-def _spark(slots: Sequence[Slot]) -> Spark | None:
+def _spark(slots: Sequence[Slot], even: float | None) -> Spark | None:
     if not has_series(slots, "picks"):
         return None
     step = 100 / len(slots)
@@ -137,7 +178,7 @@ def _spark(slots: Sequence[Slot]) -> Spark | None:
         if (value := _value(slot.picks)) is not None
     ]
     words = ", ".join(f"{slot.label} {percent(value)}" for slot in slots if (value := _value(slot.picks)) is not None)
-    return Spark(f"Picks by slot: {words}", bars)
+    return Spark(f"Picks by slot: {words}", bars, None if even is None else round(100 - 100 * even, 2))
 
 
 def _value(number: Number | None) -> float | None:
@@ -150,29 +191,30 @@ class StatusRow:
 
     cell: CellView
     outcome: str
-    overall: Shown
-    by_slot: Sequence[tuple[Shown, float]]
+    answered: str
+    overall: str
+    by_slot: Sequence[tuple[str, float]]
     """Each share as written, and as a number from 0 to 1 for its bar."""
 
 
 def status_rows(view: CellView, numbers: CellNumbers) -> list[StatusRow]:
     """Return a cell's outcomes other than `ok` that happened at least once, most frequent first."""
-    found: Mapping[str, Number] = {
-        quantity.removeprefix("status."): number
+    found = {
+        quantity.removeprefix("status."): number.estimate or 0.0
         for quantity, number in numbers.items()
-        if quantity.startswith("status.") and ".slot_" not in quantity
+        if quantity.startswith("status.") and ".slot_" not in quantity and "@" not in quantity
     }
+    answered = show(numbers.get("status.ok"), as_percent=True).text
     rows = []
-    for outcome, number in sorted(found.items(), key=lambda pair: (-(pair[1].estimate or 0.0), pair[0])):
-        if outcome == "ok" or not number.estimate:
-            continue
-        shares = [numbers.get(f"status.{outcome}.slot_{index}") for index in range(1, len(view.slots) + 1)]
-        by_slot = [(show(share, as_percent=True), _value(share) or 0.0) for share in shares]
-        rows.append(StatusRow(view, outcome.replace("_", " "), show(number, as_percent=True), by_slot))
+    for outcome, share in sorted(found.items(), key=lambda pair: (-pair[1], pair[0])):
+        if outcome != "ok" and share > 0:
+            slots = [numbers.get(f"status.{outcome}.slot_{index}") for index in range(1, len(view.slots) + 1)]
+            by_slot = [(show(number, as_percent=True).text, _value(number) or 0.0) for number in slots]
+            rows.append(StatusRow(view, outcome.replace("_", " "), answered, percent(share), by_slot))
     return rows
 
 
-def read_share(numbers: CellNumbers) -> str:
-    """Return the share of replies with an answer, as written."""
+def counts_replies(numbers: CellNumbers) -> bool:
+    """Whether the estimates say how many replies held an answer."""
     number = numbers.get("status.ok")
-    return percent(number.estimate) if number is not None and number.estimate is not None else MISSING
+    return number is not None and number.estimate is not None

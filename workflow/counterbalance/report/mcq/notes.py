@@ -20,7 +20,7 @@ _ANSWERS = {
     "bias": "Answers by position: yes.",
     "no_bias_seen": "Answers by position: not seen.",
     "not_measurable": "Answers by position: cannot be told.",
-    "degenerate": "Answers by position: cannot be told.",
+    "degenerate": "Answers by position: nothing to test.",
 }
 
 
@@ -43,11 +43,16 @@ def verdict_words(verdict: str) -> str:
     return VERDICTS.get(verdict) or verdict.replace("_", " ") or _NO_VERDICT
 
 
+def lead(verdict: str) -> str:
+    """Return the first words of a cell's line."""
+    return _ANSWERS.get(verdict, "No verdict was reached.")
+
+
 def sentence(cell: CellNumbers, slots: Sequence[Slot], context: Context) -> str:
-    """Say what was found in one cell, for somebody who reads nothing else."""
+    """Say after the first words what was found in one cell, for somebody who reads nothing else."""
     verdict = verdict_of(cell)
-    parts = [_ANSWERS.get(verdict, "No verdict was reached.")]
-    if verdict in ("not_measurable", "degenerate", "") or verdict not in VERDICTS:
+    parts = []
+    if verdict not in ("bias", "no_bias_seen"):
         parts.append(_why(cell, context))
     if verdict != "degenerate":
         parts.append(_preference(slots, context))
@@ -141,12 +146,12 @@ def headline(verdicts: Sequence[str], analysis: Analysis) -> str:
     if counts["no_bias_seen"]:
         parts.append(
             f"{counts['no_bias_seen']} {_agree(counts['no_bias_seen'], 'shows', 'show')} no bias and would have shown "
-            f"V ≥ {proportion(analysis.measurable_v, 2)}"
+            f"V ≥ {proportion(analysis.measurable_v, 2)} with {percent(analysis.detectable_power)} power"
         )
     if counts["not_measurable"]:
         parts.append(f"{counts['not_measurable']} could not have shown it either way")
     if counts["degenerate"]:
-        parts.append(f"{counts['degenerate']} gave no data to judge by")
+        parts.append(f"{counts['degenerate']} {_agree(counts['degenerate'], 'has', 'have')} nothing to test")
     other = total - sum(counts[name] for name in VERDICTS)
     if other:
         parts.append(f"{other} {_agree(other, 'has', 'have')} no verdict")

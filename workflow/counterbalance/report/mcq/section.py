@@ -11,7 +11,7 @@ from counterbalance.report.mcq.cells import (
     PUBLISHED_HEADS,
     CellView,
     StatusRow,
-    read_share,
+    counts_replies,
     status_rows,
     view_cell,
 )
@@ -29,6 +29,7 @@ from counterbalance.report.pictures import Picture
 from counterbalance.report.sources import Sources
 from counterbalance.report.text import plural
 
+_WIDEST = 6
 _READS = {
     "generate": "The answer is read from the text that the model writes",
     "logprob": "The answer is the option label with the highest log-probability as the next token",
@@ -53,12 +54,15 @@ class Section:
     headline: str
     how: str
     subsets: Sequence[str]
+    columns: Sequence[str]
     matrix: Sequence[tuple[str, Sequence[CellView]]]
     cells: Sequence[CellBlock]
     capability: Sequence[tuple[str, Picture]]
     not_drawn: Sequence[CellView]
-    read_shares: Sequence[tuple[CellView, str]]
+    all_answered: str
+    not_counted: Sequence[CellView]
     statuses: Sequence[StatusRow]
+    largest_failure: float
     slot_labels: Sequence[str]
     example: ExampleView
     panels: Sequence[tuple[str, Sequence[Panel]]]
@@ -77,23 +81,39 @@ def build_section(sources: Sources, experiment: Experiment) -> Section:
     analysis = sources.study.config.analysis
     cells = [_figured(sources, cell) for cell in sources.study.cells() if cell.experiment.id == experiment.id]
     rows = [(model, [entry for entry in cells if entry.cell.model.id == model]) for model in experiment.models]
+    columns, matrix = _matrix(experiment, cells)
     limit = shared_bonus_limit(cells)
+    statuses = [row for entry in cells for row in status_rows(entry.view, entry.numbers)]
+    failing = {row.cell.anchor for row in statuses}
+    not_counted = [entry.view for entry in cells if not counts_replies(entry.numbers)]
     return Section(
         id=experiment.id,
         template="mcq.html.j2",
         headline=headline([entry.view.verdict for entry in cells], analysis),
         how=_how(experiment),
         subsets=experiment.datasets,
-        matrix=[(model, [entry.view for entry in row]) for model, row in rows],
+        columns=columns,
+        matrix=matrix,
         cells=[CellBlock(entry.view, cell_pictures(entry, limit)) for entry in cells],
         capability=capability_pictures(cells, analysis),
         not_drawn=[entry.view for entry in without_point(cells)],
-        read_shares=[(entry.view, read_share(entry.numbers)) for entry in cells],
-        statuses=[row for entry in cells for row in status_rows(entry.view, entry.numbers)],
+        all_answered=f"{len(cells) - len(failing) - len(not_counted)} of {plural(len(cells), 'cell')}",
+        not_counted=not_counted,
+        statuses=statuses,
+        largest_failure=max((share for row in statuses for _, share in row.by_slot), default=0.0),
         slot_labels=[slot.label for slot in max((entry.view.slots for entry in cells), key=len)],
         example=view_example(sources.examples[experiment.id]),
         panels=[(model, [hero_panel(entry) for entry in row]) for model, row in rows],
     )
+
+
+def _matrix(experiment: Experiment, cells: Sequence[Figured]) -> tuple[list[str], list[tuple[str, list[CellView]]]]:
+    """Return the matrix with models as rows, or turned where many subsets would make it too wide."""
+    models, subsets = experiment.models, experiment.datasets
+    views = {(entry.cell.model.id, entry.cell.dataset.id): entry.view for entry in cells}
+    if len(subsets) <= _WIDEST:
+        return subsets, [(model, [views[model, subset] for subset in subsets]) for model in models]
+    return models, [(subset, [views[model, subset] for model in models]) for subset in subsets]
 
 
 def _figured(sources: Sources, cell: Cell) -> Figured:
@@ -106,10 +126,13 @@ def _figured(sources: Sources, cell: Cell) -> Figured:
 
 
 def _how(experiment: Experiment) -> str:
-    scheme = experiment.arrangement.scheme.replace("_", " and ")
+    arrangement = experiment.arrangement
     orders = {
         "exhaustive": "every order of its options",
-        "sampled": f"{plural(experiment.arrangement.n or 0, 'sampled order')} of its options",
-    }.get(experiment.arrangement.scheme, f"the {scheme} orders of its options")
+        "cyclic": "the rotations of its options",
+        "williams": "the orders of a Williams design",
+        "sampled": plural(arrangement.n or 0, "sampled order"),
+        "identity_reverse": "its own order and the reverse",
+    }[arrangement.scheme]
     repeats = "" if experiment.repeats == 1 else f", {experiment.repeats} times each"
     return f"Each item is asked in {orders}{repeats}. {_READS[experiment.read.kind]}."

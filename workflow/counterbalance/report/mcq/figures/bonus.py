@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from counterbalance.report.canvas import drawing, new_figure, style_axes, svg_bytes
-from counterbalance.report.mcq.figures.marks import label_slots, missing, values_of, verdict_colour, whisker
+from counterbalance.report.mcq.figures.marks import label_slots, mark_missing, values_of, verdict_colour, whisker
 from counterbalance.report.mcq.slots import Slot
 from counterbalance.report.numbers import Number
 from counterbalance.report.text import signed
@@ -30,8 +30,7 @@ def draw_bonus(slots: Sequence[Slot], verdict: str, limit: float) -> bytes:
             axes.bar(index, value, width=0.56, color=colour, alpha=0.45, linewidth=0)
             axes.plot([index - 0.28, index + 0.28], [value, value], color=colour, linewidth=1.6)
             whisker(axes, index, number, colour)
-        for index in set(range(len(slots))) - {index for index, _, _ in found}:
-            missing(axes, index, SENTINEL)
+        mark_missing(axes, sorted(set(range(len(slots))) - {index for index, _, _ in found}), len(slots), SENTINEL)
         return svg_bytes(figure)
 
 

@@ -53,6 +53,8 @@ def draw_capability(points: Sequence[Point], band: tuple[float, float], top: flo
 def _plot_point(axes: Axes, point: Point, theme: Theme) -> None:
     colour = verdict_colour(point.verdict, theme)
     if point.detectable is not None:
+        reach = sorted([point.v, point.detectable])
+        axes.plot([point.accuracy] * 2, reach, color=theme.muted, linewidth=0.7, linestyle=(0, (1, 2)), zorder=1)
         edges = [point.accuracy - 0.022, point.accuracy + 0.022]
         axes.plot(edges, [point.detectable] * 2, color=theme.ink, linewidth=1.8, solid_capstyle="butt", zorder=3)
     if point.low is not None and point.high is not None:

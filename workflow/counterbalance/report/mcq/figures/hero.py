@@ -1,5 +1,6 @@
 """All cells in one picture: accuracy by slot, one panel each, for a title page."""
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -14,8 +15,10 @@ from counterbalance.report.mcq.slots import Slot
 from counterbalance.report.text import shorten
 from counterbalance.report.theme import LIGHT, SENTINEL, Theme
 
-_PANEL, _GAP, _ROW = 1.55, 0.18, 1.32
-_LEFT, _TOP, _BOTTOM = 1.55, 0.86, 0.46
+MOST_COLUMNS, MOST_ROWS = 8, 12
+# Inches.
+_MARGIN, _LEFT, _PANEL, _GAP, _ROW, _LINE = 0.16, 1.62, 1.6, 0.2, 1.3, 0.22
+_NARROWEST = 6.2
 
 
 @dataclass(frozen=True)
@@ -30,44 +33,59 @@ class Panel:
 
 @dataclass(frozen=True)
 class Hero:
-    """The picture's content: rows of panels under columns; a panel is None where there is no such cell."""
+    """The picture's content.
+
+    Attributes
+    ----------
+    columns
+        Subsets.
+    rows
+        Model and a line below it, for each row.
+    panels
+        Row by row; None where there is no such cell.
+    note
+        The line at the foot.
+    """
 
     title: str
     columns: Sequence[str]
     rows: Sequence[tuple[str, str]]
-    """Model and experiment of each row."""
     panels: Sequence[Sequence[Panel | None]]
-    level: str
+    note: str
 
 
 def draw_hero(hero: Hero, form: Literal["svg", "png"]) -> bytes:
     """Draw the picture: SVG in sentinel colours, or PNG in the light theme."""
     with drawing():
-        theme = SENTINEL if form == "svg" else LIGHT
-        figure = _draw(hero, theme)
-        return svg_bytes(figure) if form == "svg" else png_bytes(figure, dpi=200)
+        if form == "svg":
+            return svg_bytes(_draw(hero, SENTINEL))
+        return png_bytes(_draw(hero, LIGHT), dpi=200)
 
 
 def _draw(hero: Hero, theme: Theme) -> Figure:
-    # Few columns would leave no room for the title.
-    width = max(_LEFT + len(hero.columns) * (_PANEL + _GAP), 6.4)
-    height = _TOP + len(hero.rows) * _ROW + _BOTTOM
+    width = max(_LEFT + len(hero.columns) * (_PANEL + _GAP), _NARROWEST)
+    title = textwrap.wrap(shorten(hero.title, 200), int(width * 10.5))[:3] or [""]
+    top = 0.14 + len(title) * _LINE + 0.5
+    height = top + len(hero.rows) * _ROW + 0.3
     figure = new_figure(width, height, theme)
-    figure.text(0.16 / width, 1 - 0.14 / height, shorten(hero.title, int(width * 11)), color=theme.ink, va="top", size=12)
+
+    def write(x: float, y: float, text: str, **style: object) -> None:
+        figure.text(x / width, 1 - y / height, text, va="top", **{"color": theme.ink, **style})
+
+    for line, text in enumerate(title):
+        write(_MARGIN, 0.14 + line * _LINE, text, size=12)
     for column, name in enumerate(hero.columns):
-        x = (_LEFT + column * (_PANEL + _GAP)) / width
-        figure.text(x, 1 - (_TOP - 0.28) / height, shorten(name, 26), color=theme.ink, va="top", weight="bold")
-    for row, (model, experiment) in enumerate(hero.rows):
-        top = 1 - (_TOP + row * _ROW) / height
-        figure.text(0.16 / width, top - 0.1 / height, shorten(model, 18), color=theme.ink, va="top", weight="bold")
-        figure.text(0.16 / width, top - 0.28 / height, shorten(experiment, 20), color=theme.muted, va="top")
+        write(_LEFT + column * (_PANEL + _GAP), top - 0.3, shorten(name, 24), weight="bold")
+    for row, (model, below) in enumerate(hero.rows):
+        y = top + row * _ROW
+        write(_MARGIN, y + 0.2, shorten(model, 17), weight="bold")
+        write(_MARGIN, y + 0.38, shorten(below, 22), color=theme.muted, size=7.5)
         for column, panel in enumerate(hero.panels[row]):
             if panel is not None:
-                left = (_LEFT + column * (_PANEL + _GAP)) / width
-                box = (left, top - (_ROW - 0.38) / height, _PANEL / width, (_ROW - 0.55) / height)
+                left = _LEFT + column * (_PANEL + _GAP)
+                box = (left / width, 1 - (y + _ROW - 0.3) / height, _PANEL / width, (_ROW - 0.5) / height)
                 _plot_panel(figure.add_axes(box), panel, theme, first=column == 0)
-    note = f"Share correct when the right option stands in that slot, with its {hero.level} interval. Flat: no position bias."
-    figure.text(0.16 / width, 0.12 / height, note, color=theme.muted, size=7.5)
+    write(_MARGIN, height - 0.24, hero.note, color=theme.muted, size=7.5)
     return figure
 
 
@@ -77,5 +95,5 @@ def _plot_panel(axes: Axes, panel: Panel, theme: Theme, *, first: bool) -> None:
     axes.set_yticks([0, 0.5, 1], ["0", "50", "100%"] if first else ["", "", ""])
     axes.tick_params(labelsize=7)
     label_slots(axes, panel.slots, theme)
-    plot_profile(axes, panel.slots, panel.mean, panel.verdict, theme, size=4.5)
+    plot_profile(axes, panel.slots, panel.mean, panel.verdict, theme, size=4)
     axes.set_title(panel.words, color=verdict_ink(panel.verdict, theme), fontsize=7.5, loc="left", pad=3)

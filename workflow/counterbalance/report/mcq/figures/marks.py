@@ -37,9 +37,11 @@ def label_slots(axes: Axes, slots: Sequence[Slot], theme: Theme) -> None:
     axes.set_xlim(-0.6, len(slots) - 0.4)
 
 
-def missing(axes: Axes, x: float, theme: Theme) -> None:
-    """Mark the place of a number that is not there."""
-    axes.text(x, 0.5, "n/a", color=theme.muted, ha="center", va="center", transform=axes.get_xaxis_transform())
+def mark_missing(axes: Axes, places: Sequence[int], n_slots: int, theme: Theme) -> None:
+    """Mark the places of numbers that are not there."""
+    words = [((n_slots - 1) / 2, "no data")] if len(places) == n_slots else [(place, "n/a") for place in places]
+    for place, text in words:
+        axes.text(place, 0.5, text, color=theme.muted, ha="center", va="bottom", transform=axes.get_xaxis_transform())
 
 
 def values_of(slots: Sequence[Slot], name: str) -> list[tuple[int, Number, float]]:

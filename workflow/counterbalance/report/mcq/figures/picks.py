@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 
 from counterbalance.report.canvas import drawing, new_figure, share_axis, style_axes, svg_bytes
-from counterbalance.report.mcq.figures.marks import label_slots, missing, values_of, verdict_colour, whisker
+from counterbalance.report.mcq.figures.marks import label_slots, mark_missing, values_of, verdict_colour, whisker
 from counterbalance.report.mcq.slots import Slot
 from counterbalance.report.theme import SENTINEL, Theme
 
@@ -36,8 +36,7 @@ def _bars(axes: Axes, slots: Sequence[Slot], verdict: str, theme: Theme) -> None
         axes.bar(index, value, width=0.56, color=colour, alpha=0.45, linewidth=0)
         axes.plot([index - 0.28, index + 0.28], [value, value], color=colour, linewidth=1.6, solid_capstyle="butt")
         whisker(axes, index, number, colour)
-    for index in set(range(len(slots))) - {index for index, _, _ in found}:
-        missing(axes, index, theme)
+    mark_missing(axes, sorted(set(range(len(slots))) - {index for index, _, _ in found}), len(slots), theme)
 
 
 def _wrong(axes: Axes, slots: Sequence[Slot], theme: Theme) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 
 from counterbalance.report.canvas import drawing, new_figure, share_axis, style_axes, svg_bytes
-from counterbalance.report.mcq.figures.marks import label_slots, missing, values_of, verdict_colour, whisker
+from counterbalance.report.mcq.figures.marks import label_slots, mark_missing, values_of, verdict_colour, whisker
 from counterbalance.report.mcq.slots import Slot
 from counterbalance.report.theme import SENTINEL, Theme
 
@@ -18,7 +18,7 @@ def draw_profile(slots: Sequence[Slot], mean: float | None, verdict: str) -> byt
         style_axes(axes, SENTINEL)
         share_axis(axes)
         label_slots(axes, slots, SENTINEL)
-        plot_profile(axes, slots, mean, verdict, SENTINEL, size=5.5)
+        plot_profile(axes, slots, mean, verdict, SENTINEL, size=5)
         return svg_bytes(figure)
 
 
@@ -42,7 +42,7 @@ def plot_profile(
         markersize=size,
         color=colour,
         markeredgecolor=theme.paper,
+        markeredgewidth=0.4,
         zorder=4,
     )
-    for index in set(range(len(slots))) - set(places):
-        missing(axes, index, theme)
+    mark_missing(axes, sorted(set(range(len(slots))) - set(places)), len(slots), theme)

@@ -1,0 +1,139 @@
+"""Items to trials: every item in every order, rendered once, repeated as often as the experiment says."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from counterbalance.arrangements import arrange
+from counterbalance.artifacts import SCHEMAS
+from counterbalance.config import Dataset, Experiment, Study
+from counterbalance.config.models import OptionTextRead
+from counterbalance.errors import ConfigError, InputError
+from counterbalance.examples import SolvedItem, arrange_examples, read_examples
+from counterbalance.items.folding import fold_text
+from counterbalance.items.source import project_file
+from counterbalance.prompts import PromptTemplate, RenderedPrompt, labels_for
+
+CONDITION = "mcq"
+_TRIALS = SCHEMAS["trials"]
+_BATCH = 20_000
+_ITEMS = 1_000
+
+Columns = dict[str, list[Any]]
+
+
+def expand(study: Study, experiment: Experiment, dataset: Dataset, items: pa.Table) -> Iterator[pa.Table]:
+    """Yield an experiment's trials on a data set.
+
+    Parameters
+    ----------
+    study
+        Gives seed, limits and the project's folder.
+    experiment
+        Gives prompt, arrangement and repeats.
+    dataset
+        The items' data set, for messages.
+    items
+        Table of the declared schema, sorted by `item_id`.
+
+    Yields
+    ------
+    pyarrow.Table
+        Trials of the declared schema, in key order, about 20,000 at a time. Prompts follow the order of arrangements,
+        so that neighbours share prefixes; `gold_slot` counts from 0.
+
+    Raises
+    ------
+    ConfigError
+        If the template, the examples, the labels or the number of orders do not fit.
+    InputError
+        If an item is also one of its own solved examples.
+    """
+    expander = _Expander(study, experiment, dataset)
+    columns = _empty()
+    for batch in items.to_batches(max_chunksize=_ITEMS):
+        for item in batch.to_pylist():
+            expander.add(item, columns)
+            if len(columns["trial_id"]) >= _BATCH:
+                yield _table(columns)
+                columns = _empty()
+    if columns["trial_id"]:
+        yield _table(columns)
+
+
+class _Expander:
+    """What is the same for all items of an experiment."""
+
+    def __init__(self, study: Study, experiment: Experiment, dataset: Dataset) -> None:
+        prompt = experiment.prompt
+        self._study = study
+        self._experiment = experiment
+        self._dataset = dataset
+        self._solved: list[SolvedItem] = []
+        if prompt.examples is not None:
+            self._solved = read_examples(project_file(study.root, prompt.examples), prompt.examples)
+        examples = arrange_examples(self._solved, prompt.labels, study.config.seed, prompt.examples or "")
+        path = project_file(study.root, prompt.template)
+        self._template = PromptTemplate(path, prompt.template, experiment, examples)
+        self._example_contents = {item.content for item in self._solved}
+
+    def add(self, item: dict[str, Any], columns: Columns) -> None:
+        """Append the trials of one item."""
+        item_id, option_ids = item["item_id"], item["option_ids"]
+        self._refuse_example(item)
+        orders = arrange(
+            self._experiment.arrangement.scheme,
+            self._experiment.arrangement.n,
+            seed=self._study.config.seed,
+            item_id=item_id,
+            option_ids=option_ids,
+            max_arrangements=self._study.config.limits.max_arrangements,
+        )
+        texts = dict(zip(option_ids, item["option_texts"], strict=True))
+        labels = labels_for(len(option_ids), self._experiment.prompt.labels, where=f"item {item_id!r}")
+        prompts = [self._template.render(item["stem"], [texts[o] for o in order], labels) for order in orders]
+        self._refuse_equal_prompts(item_id, prompts)
+        for index, (order, rendered) in enumerate(zip(orders, prompts, strict=True)):
+            gold = item["gold_option_id"]
+            shown = [texts[option] for option in order]
+            for repeat in range(self._experiment.repeats):
+                columns["trial_id"].append(f"{item_id}.{CONDITION}.{index:04d}.{repeat:02d}")
+                columns["item_id"].append(item_id)
+                columns["group_id"].append(item["group_id"])
+                columns["condition"].append(CONDITION)
+                columns["arrangement_index"].append(index)
+                columns["repeat"].append(repeat)
+                columns["arrangement"].append(order)
+                columns["labels"].append(labels)
+                columns["option_texts"].append(shown)
+                columns["gold_slot"].append(None if gold is None else order.index(gold))
+                columns["prompt"].append(rendered.prompt)
+                columns["prompt_sha256"].append(rendered.sha256)
+
+    def _refuse_example(self, item: dict[str, Any]) -> None:
+        if not self._example_contents:
+            return
+        content = fold_text(item["stem"]), frozenset(fold_text(text) for text in item["option_texts"])
+        if content in self._example_contents:
+            raise InputError(
+                f"{self._dataset.path} row {item['source_row']}: item {item['item_id']!r} is also a solved example in "
+                f"{self._experiment.prompt.examples}, which would give its answer away; remove it from one of the two"
+            )
+
+    def _refuse_equal_prompts(self, item_id: str, prompts: list[RenderedPrompt]) -> None:
+        """Refuse a template that hides the order: then nothing is counterbalanced."""
+        if isinstance(self._experiment.read, OptionTextRead) or len({p.sha256 for p in prompts}) == len(prompts):
+            return
+        raise ConfigError(
+            f"{self._experiment.prompt.template}: different orders of item {item_id!r} give the same prompt; write the "
+            "options in the order in which the template gets them"
+        )
+
+
+def _empty() -> Columns:
+    return {name: [] for name in _TRIALS.arrow.names}
+
+
+def _table(columns: Columns) -> pa.Table:
+    return pa.Table.from_pydict(columns, schema=_TRIALS.arrow)

@@ -1,0 +1,109 @@
+"""The table of replies: derived from a ledger, for free, as often as one likes."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from counterbalance.artifacts import SCHEMAS, TableWriter, table_from_rows
+from counterbalance.artifacts.tables import Written
+from counterbalance.canonical import Json
+from counterbalance.errors import PendingError
+from counterbalance.ledger import AnsweredCall, read_answered
+
+_REPLIES = SCHEMAS["replies"]
+_OF_THE_REPLY = [
+    name
+    for name in _REPLIES.arrow.names
+    if name not in ("trial_id", "call_sha256", "attempts", "call_order", "started_at")
+]
+_SLICE = 20_000
+
+
+@dataclass
+class Bought:
+    """The calls behind a table of replies, over all sessions.
+
+    Attributes
+    ----------
+    calls
+        Different calls.
+    attempts, transport_errors
+        How often they were sent, and how often no reply came back.
+    possibly_sent_twice
+        Attempts that were under way when a process ended: the vendor may have answered, and charged, them too.
+        `attempts` is `calls` + `transport_errors` + `possibly_sent_twice`.
+    statuses
+        Trials by the status of their reply.
+    frozen
+        Calls by the frozen record under which they were sent.
+    """
+
+    calls: int = 0
+    attempts: int = 0
+    transport_errors: int = 0
+    possibly_sent_twice: int = 0
+    statuses: Counter[str] = field(default_factory=Counter)
+    frozen: Counter[str] = field(default_factory=Counter)
+
+    def facts(self) -> dict[str, Json]:
+        """Return the counts as JSON values, for the record."""
+        return {name: dict(value) if isinstance(value, Counter) else value for name, value in vars(self).items()}
+
+    def count(self, call: AnsweredCall) -> None:
+        """Take in one call."""
+        self.calls += 1
+        self.attempts += call.attempts
+        self.transport_errors += call.transport_errors
+        self.possibly_sent_twice += call.unknown
+        self.frozen[call.frozen_sha256] += 1
+
+
+def derive_replies(ledger: Path, trial_ids: Sequence[str], keys: Sequence[str], path: Path) -> tuple[Written, Bought]:
+    """Write the replies of a cell's trials, in key order.
+
+    Parameters
+    ----------
+    ledger
+        The cell's ledger.
+    trial_ids, keys
+        Trials, and the hash of each one's call.
+    path
+        Where the table goes.
+
+    Raises
+    ------
+    PendingError
+        If a call has no reply; no table is written then.
+    VerificationError
+        If the ledger was changed after it was written.
+    """
+    bought = Bought()
+    counted: set[str] = set()
+    order = sorted(range(len(trial_ids)), key=trial_ids.__getitem__)
+    with TableWriter(path, _REPLIES) as writer:
+        for start in range(0, len(order), _SLICE):
+            rows = order[start : start + _SLICE]
+            found = read_answered(ledger, sorted({keys[row] for row in rows}))
+            table = [_row(trial_ids[row], keys[row], found) for row in rows]
+            writer.write(table_from_rows(table, _REPLIES))
+            bought.statuses.update(entry["status"] for entry in table)
+            for key in found.keys() - counted:
+                bought.count(found[key])
+            counted |= found.keys()
+    return writer.result(), bought
+
+
+def _row(trial_id: str, key: str, found: Mapping[str, AnsweredCall]) -> dict[str, Any]:
+    call = found.get(key)
+    if call is None:
+        raise PendingError(f"trial {trial_id}: call {key} has no reply in the ledger; run query again")
+    return {
+        "trial_id": trial_id,
+        "call_sha256": key,
+        "attempts": call.attempts,
+        "call_order": call.call_order,
+        "started_at": call.started_at,
+        **{name: call.reply[name] for name in _OF_THE_REPLY},
+    }

@@ -1,0 +1,191 @@
+"""Every table once more: data to items, items to prompts, replies to outcomes, outcomes to estimates and verdicts.
+
+Each step starts from the published tables, so that only the step that does not hold is named.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from counterbalance.artifacts import SCHEMAS, ArtifactSchema, read_table
+from counterbalance.artifacts.records import relative
+from counterbalance.calls import TRIAL_COLUMNS, plan_calls
+from counterbalance.config import Cell, Dataset, Experiment, Study
+from counterbalance.designs import get_design
+from counterbalance.errors import CounterbalanceError
+from counterbalance.items.prepare import prepare_table
+from counterbalance.items.source import read_source
+from counterbalance.prereg.judge import judge
+from counterbalance.prereg.record import FrozenRecord
+from counterbalance.stages.contrast import combine_tables, estimate_cell_table
+from counterbalance.stages.score import score_slices
+from counterbalance.vendors import get_vendor
+from counterbalance.verification.differences import compare
+from counterbalance.verification.findings import Findings
+
+# A damaged table can break the code that reads it in any of these ways; each is a finding.
+_BREAKS = (CounterbalanceError, ValueError, KeyError, TypeError, pa.ArrowException)
+_REPLIES = SCHEMAS["replies"]
+# What two trials must share when one reply was bought for both.
+_FACTS = [name for name in _REPLIES.arrow.names if name not in {"trial_id", *_REPLIES.volatile}]
+
+Problems = list[str]
+
+
+class Rederivation:
+    """Derives a study's tables again and notes where they differ from the published ones."""
+
+    def __init__(self, study: Study, findings: Findings) -> None:
+        self._study, self._findings = study, findings
+        self._rounded: dict[str, float] = {}
+        self._skipped: list[str] = []
+        self._rows = 0
+
+    def run(self, frozen: FrozenRecord | None) -> None:
+        """Check items, prompts, replies, outcomes, estimates and verdicts, in this order."""
+        study = self._study
+        sets, cells = list(study.trial_sets()), list(study.cells())
+        self._step("items: read again from the data", [partial(self._items, entry) for entry in study.used_datasets()])
+        self._step("prompts: rendered again, each with its hash", [partial(self._prompts, *pair) for pair in sets])
+        self._step("replies: one per trial, each under its own call", [partial(self._replies, cell) for cell in cells])
+        self._step("outcomes: read again from the replies", [partial(self._outcomes, cell) for cell in cells])
+        self._step("estimates: computed again from the outcomes", [partial(self._cell, cell) for cell in cells])
+        self._step("verdicts: corrected and judged again by the frozen predictions", [partial(self._combine, frozen)])
+        for text in self._skipped:
+            self._findings.note(text)
+        if self._rounded:
+            self._findings.note(
+                f"last digits of reals differ, by at most {max(self._rounded.values()):.1e} of the number, as between "
+                f"processors or library versions: {', '.join(self._rounded)}"
+            )
+
+    def _step(self, name: str, checks: Iterable[Callable[[], Problems]]) -> None:
+        problems: Problems = []
+        self._rows = 0
+        for check in checks:
+            try:
+                problems += check()
+            except _BREAKS as error:
+                problems.append(f"{name.partition(':')[0]} cannot be derived again: {error}")
+        self._findings.check(problems, f"{name} ({self._rows} rows)")
+
+    def _items(self, dataset: Dataset) -> Problems:
+        layout = self._study.layout
+        if dataset.path.startswith("hf://") or not (self._study.root / dataset.path).is_file():
+            self._skipped.append(f"items of {dataset.id} were not read again: {dataset.path} is not here")
+            return []
+        prepared = prepare_table(read_source(dataset, self._study.root).data, dataset, self._study.config.seed)
+        problems = self._compare(layout.items(dataset.id), SCHEMAS["items"], prepared.items)
+        return problems + self._compare(layout.rejected(dataset.id), SCHEMAS["rejected"], prepared.rejected)
+
+    def _prompts(self, experiment: Experiment, dataset: Dataset) -> Problems:
+        study = self._study
+        path = study.layout.trials(experiment.id, dataset.id)
+        table = read_table(path, SCHEMAS["trials"])
+        pairs = zip(table.column("prompt").to_pylist(), table.column("prompt_sha256").to_pylist(), strict=True)
+        problems = [
+            f"{relative(path, study.root)}: row {row}: the prompt does not hash to its prompt_sha256 {digest}"
+            for row, (prompt, digest) in enumerate(pairs)
+            if "sha256:" + hashlib.sha256(prompt.encode()).hexdigest() != digest
+        ]
+        names = [name for name in (experiment.prompt.template, experiment.prompt.examples) if name]
+        absent = [name for name in names if not (study.root / name).is_file()]
+        if absent:
+            self._rows += table.num_rows
+            self._skipped.append(f"prompts of {experiment.id} were not rendered again: {', '.join(absent)} not here")
+            return problems
+        items = read_table(study.layout.items(dataset.id), SCHEMAS["items"])
+        rendered = list(get_design(experiment.design).expand(study, experiment, dataset, items))
+        derived = pa.concat_tables([SCHEMAS["trials"].arrow.empty_table(), *rendered])
+        return problems + self._compare(path, SCHEMAS["trials"], derived)
+
+    def _replies(self, cell: Cell) -> Problems:
+        study = self._study
+        path = study.layout.replies(*_names(cell))
+        trials_path = study.layout.trials(cell.experiment.id, cell.dataset.id)
+        replies = read_table(path, _REPLIES)
+        trials = read_table(trials_path, SCHEMAS["trials"], list(TRIAL_COLUMNS))
+        self._rows += replies.num_rows
+        name = relative(path, study.root)
+        rows = replies.to_pylist()
+        problems = [f"{name} {text}" for text in _unpaired(trials.column("trial_id").to_pylist(), rows)]
+        problems += [f"{name} {text}" for text in _shared_calls(rows)]
+        try:
+            vendor = get_vendor(cell.model, cell.experiment, study)
+            keys = plan_calls(vendor, cell, trials, frozenset(), seed=study.config.seed).keys
+        except CounterbalanceError as error:
+            self._skipped.append(f"call hashes of {cell.name} were not computed again: {error}")
+            return problems
+        call_of = dict(zip(trials.column("trial_id").to_pylist(), keys, strict=True))
+        return problems + [
+            f"{name} row {index} (trial_id {row['trial_id']!r}), column 'call_sha256': {row['call_sha256']} is there, "
+            f"the trial's own call is {call_of[row['trial_id']]}"
+            for index, row in enumerate(rows)
+            if call_of.get(row["trial_id"], row["call_sha256"]) != row["call_sha256"]
+        ]
+
+    def _outcomes(self, cell: Cell) -> Problems:
+        layout = self._study.layout
+        trials = read_table(layout.trials(cell.experiment.id, cell.dataset.id), SCHEMAS["trials"])
+        replies = read_table(layout.replies(*_names(cell)), _REPLIES)
+        slices = list(score_slices(self._study, cell.experiment.id, trials, replies))
+        derived = pa.concat_tables([SCHEMAS["outcomes"].arrow.empty_table(), *slices])
+        return self._compare(layout.outcomes(*_names(cell)), SCHEMAS["outcomes"], derived)
+
+    def _cell(self, cell: Cell) -> Problems:
+        layout = self._study.layout
+        outcomes = read_table(layout.outcomes(*_names(cell)), SCHEMAS["outcomes"])
+        derived = estimate_cell_table(self._study, cell, outcomes)
+        return self._compare(layout.cell_estimates(*_names(cell)), SCHEMAS["estimates"], derived)
+
+    def _combine(self, frozen: FrozenRecord | None) -> Problems:
+        study, layout, schema = self._study, self._study.layout, SCHEMAS["estimates"]
+        cells = [read_table(layout.cell_estimates(*_names(cell)), schema) for cell in study.cells()]
+        problems = self._compare(layout.estimates, schema, combine_tables(study, cells)[0])
+        predictions = frozen.body.predictions if frozen else ()
+        derived = judge(predictions, read_table(layout.estimates, schema))
+        return problems + self._compare(layout.predictions, SCHEMAS["predictions"], derived)
+
+    def _compare(self, path: Path, schema: ArtifactSchema, derived: pa.Table) -> Problems:
+        name = relative(path, self._study.root)
+        published = read_table(path, schema)
+        self._rows += published.num_rows
+        found = compare(published, derived, schema)
+        if found.rounding:
+            self._rounded[name] = found.rounding
+        return [] if found.text is None else [f"{name}: {found.text}"]
+
+
+def _names(cell: Cell) -> tuple[str, str, str]:
+    return cell.experiment.id, cell.model.id, cell.dataset.id
+
+
+def _unpaired(asked: list[str], rows: list[dict[str, Any]]) -> Problems:
+    """Return which trials have no reply, and which replies have no trial or are not the only one of theirs."""
+    waiting = dict.fromkeys(asked, 0)
+    problems = []
+    for index, row in enumerate(rows):
+        trial = row["trial_id"]
+        if trial not in waiting:
+            problems.append(f"row {index}: trial {trial!r} is not among the trials")
+            continue
+        waiting[trial] += 1
+        if waiting[trial] > 1:
+            problems.append(f"row {index}: trial {trial!r} has a reply already")
+    return problems + [f"trial {trial!r} has no reply" for trial, count in waiting.items() if count == 0]
+
+
+def _shared_calls(rows: list[dict[str, Any]]) -> Problems:
+    """Return where one call, bought for several trials, does not hold the same reply in each of their rows."""
+    first: dict[str, tuple[int, dict[str, Any]]] = {}
+    problems = []
+    for index, row in enumerate(rows):
+        before, other = first.setdefault(row["call_sha256"], (index, row))
+        odd = [name for name in _FACTS if row[name] != other[name]]
+        if odd:
+            problems.append(f"row {index}: shares its call with row {before}, and {', '.join(odd)} differ")
+    return problems
