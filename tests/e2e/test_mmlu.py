@@ -7,9 +7,8 @@ this test has nothing to read and says so.
 from pathlib import Path
 
 import pytest
-from e2e.conftest import REPOSITORY, Project, make_project
-
 from counterbalance.artifacts import SCHEMAS, read_table
+from planted_project import REPOSITORY, Project, make_project
 
 MMLU = REPOSITORY.parent / "shared" / "data" / "mmlu"
 SUBJECTS = ("elementary_mathematics", "college_mathematics", "philosophy", "formal_logic", "professional_medicine")

@@ -10,9 +10,8 @@ import subprocess
 import time
 
 import pytest
-from e2e.conftest import Project
-
 from counterbalance.artifacts import SCHEMAS, logical_digest, read_table
+from planted_project import Project
 
 FINAL_TABLES = ("estimates", "predictions")
 

@@ -25,6 +25,7 @@ from counterbalance.errors import ConfigError
 _VARIABLES = frozenset({"question", "options", "labels", "examples"})
 _IMPURE_FILTERS = ("random",)
 _IMPURE_GLOBALS = ("lipsum",)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +183,7 @@ def _as_value(text: str, settings: Prompt) -> Json:
 
 def _canonical(value: Json) -> str:
     """Write canonical JSON of values that hold nothing but texts; a test holds it equal to `canonical_json`."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return _ENCODER.encode(value)
 
 
 def _read_text(path: Path, name: str) -> str:

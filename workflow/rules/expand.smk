@@ -11,7 +11,7 @@ def prompt_files(wildcards):
 
 rule expand_trials:
     input:
-        items=RESULTS + "/items/{dataset}.parquet",
+        kept=RESULTS + "/items/{dataset}.parquet",
         prompts=prompt_files,
     output:
         trials=RESULTS + "/trials/{experiment}/{dataset}.parquet",

@@ -13,8 +13,8 @@ rule prepare_items:
     input:
         data_file,
     output:
-        items=RESULTS + "/items/{dataset}.parquet",
-        items_record=RESULTS + "/items/{dataset}.parquet.record.json",
+        kept=RESULTS + "/items/{dataset}.parquet",
+        kept_record=RESULTS + "/items/{dataset}.parquet.record.json",
         rejected=RESULTS + "/rejected/{dataset}.parquet",
         rejected_record=RESULTS + "/rejected/{dataset}.parquet.record.json",
     log:

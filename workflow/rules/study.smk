@@ -3,6 +3,9 @@
 # Needs:  the study file.
 # Leaves: results/STUDY/study.json, every setting with its default.
 
+import os
+from pathlib import Path
+
 from snakemake.exceptions import WorkflowError
 
 from counterbalance.config import load_study
@@ -16,12 +19,16 @@ if workflow.config_settings.config:
         "frozen. Edit the file, or give another with --configfile."
     )
 
-STUDY_FILE = str(workflow.config_settings.configfiles[-1]) if workflow.config_settings.configfiles else "config/studies/demo.yaml"
+CONFIG_FILES = workflow.config_settings.configfiles or ["config/studies/demo.yaml"]
+STUDY_FILE = os.path.relpath(CONFIG_FILES[-1])
 
 try:
     study = load_study(STUDY_FILE)
 except CounterbalanceError as error:
     raise WorkflowError(str(error))
+
+if study.root != Path.cwd():
+    raise WorkflowError(f"{STUDY_FILE} belongs to the project in {study.root}; run snakemake there.")
 
 layout = study.layout
 RESULTS = f"results/{study.config.id}"

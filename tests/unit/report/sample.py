@@ -45,7 +45,14 @@ KINDS = (
     Planted("not_measurable", (0.31, 0.27, 0.24, 0.26), (0.29, 0.26, 0.22, 0.23), 0.18, 0.049, 0.07, 0.213),
     Planted("degenerate"),
     Planted(
-        "bias", (0.78, 0.71, 0.66, 0.58), (0.31, 0.26, 0.23, 0.2), 0.004, 0.152, 0.06, 0.083, (0.0, 0.02, 0.06, 0.11),
+        "bias",
+        (0.78, 0.71, 0.66, 0.58),
+        (0.31, 0.26, 0.23, 0.2),
+        0.004,
+        0.152,
+        0.06,
+        0.083,
+        (0.0, 0.02, 0.06, 0.11),
         "linear",
     ),
     Planted("no_bias_seen", (0.81, 0.79, 0.8, 0.78), (0.26, 0.25, 0.25, 0.24), 0.34, 0.021, 0.03, 0.091),
@@ -97,7 +104,7 @@ def _write_plan(root: Path, models: Sequence[str], subsets: Sequence[str], text:
         "schema": "counterbalance/study/1",
         "id": "sample",
         "title": text("Does a small model choose by position?"),
-        "question": text("When the right option moves to another place, does the answer follow it or stay where it was?"),
+        "question": text("When the right option moves, does the answer follow it or stay where it was?"),
         "seed": 7,
         "preregistration": None if exploratory else "preregistration/sample.md",
         "models": listed,
@@ -118,11 +125,12 @@ def _write_plan(root: Path, models: Sequence[str], subsets: Sequence[str], text:
             _experiment("logprobs", {"kind": "logprob"}, models, subsets, text),
         ],
     }
+    predictions = json.dumps(_predictions(models, subsets))
     files = {
         "sample.yaml": json.dumps(data, ensure_ascii=True),
         "Snakefile": "",
         "config/letter.j2": "{{ question }}",
-        "preregistration/sample.md": f"# Sample\n\n```yaml predictions\n{json.dumps(_predictions(models, subsets))}\n```\n",
+        "preregistration/sample.md": f"# Sample\n\n```yaml predictions\n{predictions}\n```\n",
         **{f"config/{name}.csv": "question,a,b,c,d,key\n" for name in subsets},
     }
     for name, content in files.items():
@@ -146,10 +154,11 @@ def _experiment(name: str, read: Row, models: Sequence[str], subsets: Sequence[s
 
 def _predictions(models: Sequence[str], subsets: Sequence[str]) -> list[Row]:
     place = {"experiment": "letters", "model": models[0]}
+    accuracy = "relabelling.accuracy"
     return [
         {"id": "P1", **place, "subset": subsets[0], "quantity": "picks.slot_1", "rule": "at_least", "value": 0.5},
-        {"id": "P2", **place, "subset": subsets[1], "quantity": "relabelling.accuracy", "rule": "p_below", "value": 0.05},
-        {"id": "P3", **place, "subset": subsets[2], "quantity": "relabelling.accuracy", "rule": "p_at_least", "value": 0.05},
+        {"id": "P2", **place, "subset": subsets[1], "quantity": accuracy, "rule": "p_below", "value": 0.05},
+        {"id": "P3", **place, "subset": subsets[2], "quantity": accuracy, "rule": "p_at_least", "value": 0.05},
         {"id": "P4", **place, "subset": subsets[0], "quantity": "V.corrected", "rule": "interval_above", "value": 0.1},
         {"id": "P5", **place, "subset": subsets[0], "quantity": "shape.label", "rule": "label_is", "value": "linear"},
     ]
@@ -169,20 +178,26 @@ def _write_items(study: Study, subset: str, text: Text) -> None:
         }
         for n in range(ITEMS)
     ]
+    rule = "option_refers_to_others"
     rejected = [
-        {"source_row": 61, "item_id": text("row 61"), "rule": "option_refers_to_others", "reason": text("option d reads 'all of the above'")},
-        {"source_row": 70, "item_id": None, "rule": "option_refers_to_others", "reason": text("option c reads 'both a and b'")},
+        {
+            "source_row": 61,
+            "item_id": text("row 61"),
+            "rule": rule,
+            "reason": text("option d is all of the above"),
+        },
+        {"source_row": 70, "item_id": None, "rule": rule, "reason": text("option c is both a and b")},
     ]
     _put(study, study.layout.items(subset), items, "items", "prepare")
     _put(study, study.layout.rejected(subset), rejected if subset != "sums" else [], "rejected", "prepare")
 
 
 def _trials(experiment: str, subset: str, text: Text) -> list[Row]:
-    lines = ["Which of these is the capital of Norway?", "", "A. Bergen", "B. Oslo", "C. Turku", "D. Malmö", "", "Answer:"]
-    words = text("\n".join(lines))
+    words = text("Which of these is the capital of Norway?\n\nA. Bergen\nB. Oslo\nC. Turku\nD. Malmö\n\nAnswer:")
     prompt: Any = {"text": words}
     if experiment == "letters":
-        prompt = {"messages": [{"role": "system", "content": text("Answer with one letter.")}, {"role": "user", "content": words}]}
+        system = {"role": "system", "content": text("Answer with one letter.")}
+        prompt = {"messages": [system, {"role": "user", "content": words}]}
     return [
         {
             "trial_id": f"{subset}-000.mcq.{index:04d}.00",
@@ -204,14 +219,15 @@ def _trials(experiment: str, subset: str, text: Text) -> list[Row]:
 
 def _replies(cell: Cell, text: Text) -> tuple[list[Row], list[Row]]:
     wordy = cell.experiment.read.kind == "generate"
-    empty: Row = {name: None for name in SCHEMAS["replies"].arrow.names}
+    empty: Row = dict.fromkeys(SCHEMAS["replies"].arrow.names)
     replies, outcomes = [], []
     for trial in _trials(cell.experiment.id, cell.dataset.id, text):
         slot = trial["arrangement_index"]
         replies.append(
             empty
             | {"trial_id": trial["trial_id"], "call_sha256": sha256_json([cell.name, slot]), "status": "ok"}
-            | {"text": text("**Answer: A**") if wordy else None, "attempts": 1, "call_order": slot, "started_at": "2026-01-01T00:00:00Z"}
+            | {"text": text("**Answer: A**") if wordy else None, "attempts": 1, "call_order": slot}
+            | {"started_at": "2026-01-01T00:00:00Z"}
         )
         outcomes.append(
             {name: trial[name] for name in SCHEMAS["outcomes"].arrow.names if name in trial}
@@ -281,14 +297,16 @@ def _tests(kind: Planted, mean: float) -> Iterator[tuple[str, Row]]:
 
 def _degenerate(text: Text) -> Iterator[tuple[str, Row]]:
     reason = text("no item's answers change with the slot, so there is nothing to test")
-    for name in ("accuracy", "V.corrected", "V.published", "relabelling.accuracy", "relabelling.picks", "chi2.published"):
+    tests = ("relabelling.accuracy", "relabelling.picks", "chi2.published")
+    for name in ("accuracy", "V.corrected", "V.published", *tests):
         yield name, {"status": "degenerate", "reason": reason}
     yield "verdict", {"label": "degenerate", "status": "degenerate", "reason": reason}
 
 
 def _around(value: float, half: float) -> Row:
+    """A number with an interval; shares stay between 0 and 1."""
     low, high = value - half, value + half
-    return {"estimate": value, "low": max(0.0, low) if value >= 0 else low, "high": min(1.0, high) if value <= 1 else high}
+    return {"estimate": value, "low": max(0.0, low) if value >= 0 else low, "high": min(1.0, high)}
 
 
 def _freeze(study: Study) -> FrozenRecord:
@@ -327,7 +345,9 @@ def _code(stage: str) -> str:
     return sha256_json(["code of", stage])
 
 
-def _put(study: Study, path: Path, rows: list[Row], schema: str, stage: str, frozen: FrozenRecord | None = None) -> None:
+def _put(
+    study: Study, path: Path, rows: list[Row], schema: str, stage: str, frozen: FrozenRecord | None = None
+) -> None:
     declared = SCHEMAS[schema]
     write_record(
         path,

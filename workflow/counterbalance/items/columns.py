@@ -55,13 +55,12 @@ def check_columns(table: RawTable, dataset: Dataset) -> list[str]:
 def _explain_missing(missing: list[str], table: RawTable, dataset: Dataset) -> str:
     there = ", ".join(repr(name) for name in table.columns)
     text = f"no column {', '.join(repr(name) for name in missing)}; there are {there}"
-    close = {fold_text(name).casefold(): name for name in table.columns}
-    for name in missing:
-        twin = close.get(fold_text(name).casefold())
-        if twin is not None:
-            return f"{text}; {twin!r} differs from {name!r} by case or white space only"
     if dataset.format == "csv" and len(table.columns) == 1 and re.search(r"[;\t|]", table.columns[0]):
         return f"{text}; the fields are not separated by commas: save the file with commas"
+    folded = {fold_text(name).casefold(): name for name in table.columns}
+    twins = [folded.get(fold_text(name).casefold()) for name in missing]
+    if all(twins):
+        return f"{text}; {twins[0]!r} differs from {missing[0]!r} by case or white space only"
     if dataset.format == "csv" and missing == declared_columns(dataset):
         return f"{text}; row 1 looks like data and not like a header: use `format: csv_headerless` if there is none"
     return f"{text}; correct `columns` in the study file"

@@ -78,6 +78,7 @@ def download(file: HubFile) -> bytes:
         with urllib.request.build_opener(_KeepTokenHome).open(request, timeout=_SILENCE_S) as reply:
             return _read(reply, file)
     except urllib.error.HTTPError as error:
+        error.close()
         hint = _HINTS.get(error.code, "try again later")
         raise InputError(f"{file}: the server answered {error.code}; {hint}") from None
     except TimeoutError:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -68,8 +68,8 @@ def prepare_table(data: bytes, dataset: Dataset, seed: int) -> Prepared:
     reader = RowReader(dataset, problems)
     found = [item for row in table.rows if (item := reader.read(row)) is not None]
     _check_ids(found, problems, dataset)
+    found = _judge_repeats(found, problems, set(dataset.exclude))
     kept = [item for item in found if not item.excluded]
-    _check_contents(kept, problems)
     note = _counting_note(dataset, reader)
     if note:
         problems.note(note)
@@ -106,15 +106,26 @@ def _check_ids(found: Iterable[Candidate], problems: Problems, dataset: Dataset)
         problems.add(item.row, field, text)
 
 
-def _check_contents(kept: Iterable[Candidate], problems: Problems) -> None:
+def _judge_repeats(found: Iterable[Candidate], problems: Problems, rules: set[str]) -> list[Candidate]:
+    """Exclude, if the rule `duplicate_items` is named, what asks the same as an earlier row; else it is a problem."""
+    judged = []
     seen: dict[tuple[str, frozenset[str]], Candidate] = {}
-    for item in kept:
-        first = seen.setdefault(_content(item), item)
+    for item in found:
+        first = item if item.excluded else seen.setdefault(_content(item), item)
         if first is not item:
             ids = "" if first.item_id == item.item_id else f" (ids {first.item_id!r} and {item.item_id!r})"
-            problems.add(
-                item.row, None, f"the same question and options as in row {first.row}{ids}; delete one of them"
-            )
+            reason = f"the same question and options as in row {first.row}{ids}"
+            if _gold_text(first) != _gold_text(item):
+                problems.add(item.row, None, f"{reason}, but with another key; correct one, or delete both")
+            elif "duplicate_items" not in rules:
+                problems.add(item.row, None, f"{reason}; delete one, or name the rule 'duplicate_items' in `exclude`")
+            item = replace(item, excluded=(("duplicate_items", reason),))
+        judged.append(item)
+    return judged
+
+
+def _gold_text(item: Candidate) -> str | None:
+    return None if item.gold is None else fold_text(item.options[item.gold])
 
 
 def _content(item: Candidate) -> tuple[str, frozenset[str]]:

@@ -166,8 +166,9 @@ def _utf8(data: bytes, name: str) -> bytes:
 
 
 def _check_names(names: Sequence[str], path: str) -> None:
+    hint = "correct the header, or use `format: csv_headerless` if row 1 is an item"
     for index, column in enumerate(names):
         if not column.strip():
-            raise InputError(f"{path} row 1: column {index + 1} has no name; name it or remove the column")
+            raise InputError(f"{path} row 1: column {index + 1} has no name; {hint}")
         if column in names[:index]:
-            raise InputError(f"{path} row 1: column name {column!r} is there twice; rename one of them")
+            raise InputError(f"{path} row 1: column name {column!r} is there twice; {hint}")

@@ -8,11 +8,12 @@ from typing import Final
 from counterbalance.errors import InputError
 from counterbalance.reading.cues import find_cues
 from counterbalance.reading.decide import decide
-from counterbalance.reading.grammar import WORD, grammar
+from counterbalance.reading.grammar import grammar
 from counterbalance.reading.labelset import LabelHit, LabelSet, label_set
 from counterbalance.reading.lead import opening
 from counterbalance.reading.model import Reading, ReaderOptions
 from counterbalance.reading.normalise import OWN_ALPHABET, normalise
+from counterbalance.reading.phrases import WORD, small_letters
 from counterbalance.reading.refusals import is_refusal
 from counterbalance.reading.structured import json_answers
 from counterbalance.reading.texts import OptionTexts, option_texts
@@ -29,6 +30,7 @@ _TRIM: Final = " \n.,:;!?`\"'()[]{}|\u00ab\u00bb\u3002\u3001"
 _WRAPPERS: Final = " \n`\"'()[]{}*_$"
 _SEPARATORS: Final = re.compile(r"[\s,;/|&+\u3001]+")
 _OTHER_ALPHABET: Final = re.compile(rf"(?<!{WORD})[{OWN_ALPHABET}](?!{WORD})")
+_JOIN_MARK: Final = re.compile(r"[,;/|&+\u3001]")
 _SHORT: Final = 60
 
 
@@ -112,7 +114,9 @@ class _Reader:
         reading = self._whole(reply, bare) or self._cued(bare) or self._uncued(bare)
         if any(note.startswith("look-alike") for note in reading.notes) and _OTHER_ALPHABET.search(bare):
             reading = Reading("ambiguous", None, reading.candidates, "other_alphabet", reading.notes)
-        return Reading(reading.status, reading.slot, reading.candidates, reading.rule, (*notes, *reading.notes))
+        return Reading(
+            reading.status, reading.slot, reading.candidates, reading.rule, (*notes, *reading.notes)
+        )
 
     def _read_fields(self, fields: tuple[str, ...]) -> Reading:
         """Read the answer fields of a JSON object; those that say nothing do not count."""
@@ -136,7 +140,7 @@ class _Reader:
         if restated and slots[0] not in restated:
             return Reading("ambiguous", None, names, "conflicting_text")
         if len(slots) > 1:
-            joined = re.search(rf"[,;/|&+\u3001]|{self.grammar['joins'].pattern}", bare, re.IGNORECASE)
+            joined = _JOIN_MARK.search(bare) or self.grammar["joins"].search(small_letters(bare))
             return Reading("multiple" if joined else "ambiguous", None, names, "labels_listed")
         notes = tuple(dict.fromkeys(hit.note for hit in hits if hit.note))
         open_end = bare[-1:].isalnum() or (self.labels.numeric and bare.endswith("."))
@@ -164,7 +168,7 @@ class _Reader:
             return [hit]
         hits = []
         for token in _SEPARATORS.split(_trim(bare, self.labels)):
-            if self.grammar["joins"].fullmatch(token) and hits:
+            if self.grammar["joins"].fullmatch(token.lower()) and hits:
                 continue
             hit = self.labels.whole(token.strip(_TRIM))
             if hit is None or not hit.exact:
@@ -176,21 +180,23 @@ class _Reader:
         """Give the reply without a word such as "option" or "answer" at its start."""
         trimmed = _trim(bare, self.labels)
         for field in ("items", "nouns"):
-            item = self.grammar[field].match(trimmed)
+            item = self.grammar[field].match(small_letters(trimmed))
             if item and item.end() < len(trimmed) and self.labels.match(trimmed, 0) is None:
                 return _trim(trimmed[item.end() :], self.labels)
         return trimmed
 
     def _cued(self, bare: str) -> Reading | None:
-        src = Source(bare, self.labels, self.texts, self.grammar)
+        src = Source.of(bare, self.labels, self.texts, self.grammar)
         cues = find_cues(src)
         names = self._names(tuple(slot for cue in cues for slot in cue.value.slots))
         verdict = decide(src, cues)
         if verdict is None:
             if not cues:
                 return None
-            refused = is_refusal(bare, self.grammar, cut=self.cut)
-            return Reading("refused" if refused else "unparsed", None, names, "refusal" if refused else "denied")
+            refused = is_refusal(src.small, self.grammar, cut=self.cut)
+            return Reading(
+                "refused" if refused else "unparsed", None, names, "refusal" if refused else "denied"
+            )
         value = verdict.value
         if verdict.status != "ok" or value is None:
             return Reading(verdict.status, None, names, verdict.rule, verdict.notes)
@@ -204,11 +210,11 @@ class _Reader:
             if value.kind == "text":
                 return bool(src.texts and src.texts.may_go_on(value.slots[0]))
             return not value.exact or value.slots[0] in self.labels.prefixes
-        return src.grammar.dangling.match(src.text, value.end) is not None
+        return src.grammar.dangles(src.small, value.end)
 
     def _uncued(self, bare: str) -> Reading:
         """Say why a reply without a cue gives no answer."""
-        src = Source(bare, self.labels, self.texts, self.grammar)
+        src = Source.of(bare, self.labels, self.texts, self.grammar)
         special = _special(src)
         if special == "none":
             return Reading("unparsed", None, (), "none")
@@ -218,7 +224,7 @@ class _Reader:
         if listed is not None:
             rule = "equal" if _said_equal(src, listed.end) else "labels_listed"
             return Reading("multiple", None, self._names(listed.slots), rule)
-        if is_refusal(bare, self.grammar, cut=self.cut):
+        if is_refusal(src.small, self.grammar, cut=self.cut):
             return Reading("refused", None, (), "refusal")
         foreign = self._without_item(bare)
         if len(foreign) <= 2 and foreign.isalpha() and not foreign.isascii():
@@ -245,14 +251,14 @@ def _special(src: Source) -> str | None:
     if len(src.text) > _SHORT:
         return None
     start = opening(src)
-    statement = src.grammar["statements"].match(src.text, start)
+    statement = src.grammar["statements"].match(src.small, start)
     begin = statement.end() + 1 if statement else start
     for kind in ("none", "both", "equal"):
-        found = src.grammar[kind].match(src.text, begin)
+        found = src.grammar[kind].match(src.small, begin)
         if found is None:
             continue
-        said = src.grammar.affirmed.match(src.text, found.end()) or src.grammar["copulas"].match(
-            src.text, found.end() + 1
+        said = src.grammar.affirms(src.small, found.end()) or src.grammar["copulas"].match(
+            src.small, found.end() + 1
         )
         sentence = found.group().split()[-1]
         verb = src.grammar["copulas"].fullmatch(sentence) or src.grammar["plural"].fullmatch(sentence)
@@ -268,7 +274,7 @@ def _leading_list(src: Source) -> Value | None:
         value = read_labels(src, start)
         if value is not None:
             return value if len(value.slots) > 1 and not value.denied else None
-        filler = src.grammar["fillers"].match(src.text, start)
+        filler = src.grammar["fillers"].match(src.small, start)
         if filler is None:
             return None
         start = filler.end() + src.text.startswith(" ", filler.end())
@@ -276,4 +282,4 @@ def _leading_list(src: Source) -> Value | None:
 
 
 def _said_equal(src: Source, position: int) -> bool:
-    return src.grammar["equal"].search(src.text, position, position + _SHORT) is not None
+    return src.grammar["equal"].search(src.small, position, position + _SHORT) is not None

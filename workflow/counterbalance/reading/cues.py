@@ -44,10 +44,12 @@ def find_cues(src: Source) -> list[Cue]:
 
 def _clause_before(src: Source, position: int) -> tuple[str, str]:
     """The sentence up to `position`, and its last clause, each from a window of bounded length."""
-    window = src.text[max(0, position - _WINDOW) : position]
+    window = src.small[max(0, position - _WINDOW) : position]
     sentence = window[_last_end(_SENTENCE, window) :]
     clause = sentence[_last_end(_CLAUSE, sentence) :]
-    return sentence, clause[_last_end(src.grammar["clause_breaks"], clause) :]
+    return sentence, clause[
+        max((m.end() for m in src.grammar["clause_breaks"].finditer(clause)), default=0) :
+    ]
 
 
 def _all_cues(src: Source) -> Iterator[Cue]:
@@ -62,14 +64,14 @@ def _all_cues(src: Source) -> Iterator[Cue]:
 
 
 def _noun_cues(src: Source) -> Iterator[Cue]:
-    for found in src.grammar["nouns"].finditer(src.text):
+    for found in src.grammar["nouns"].finditer(src.small):
         values = read_value(src, found.end(), linked=False, noun=True)
         if not values and not src.grammar["items"].fullmatch(found.group()):
             values = _bare_heading(src, found)
         yield from _cues(src, found, values, "cue")
-    for found in src.grammar.tags.finditer(src.text):
+    for found in src.grammar["tags"].finditer(src.small):
         yield from _cues(src, found, read_value(src, found.end(), linked=True), "tag")
-    for found in src.grammar.cue_nouns.finditer(src.text):
+    for found in src.grammar["cue_nouns"].finditer(src.small):
         link = _COLON.match(src.text, found.end())
         if link:
             yield from _cues(src, found, read_value(src, link.end(), linked=True), "cue")
@@ -87,15 +89,15 @@ def _bare_heading(src: Source, found: re.Match[str]) -> tuple[Value, ...]:
 
 
 def _word_cues(src: Source) -> Iterator[Cue]:
-    for found in src.grammar["picks"].finditer(src.text):
+    for found in src.grammar["picks"].finditer(src.small):
         yield from _cues(src, found, read_value(src, found.end(), linked=True), "pick")
     if src.labels.numeric:
         return  # "it is 5" is a number as often as a label
-    for found in src.grammar["statements"].finditer(src.text):
+    for found in src.grammar["statements"].finditer(src.small):
         if _starts_clause(src, found.start()):
             values = _labels_only(read_value(src, found.end(), linked=True))
             yield from _cues(src, found, values, "statement")
-    for found in src.grammar["concluding"].finditer(src.text):
+    for found in src.grammar["concluding"].finditer(src.small):
         values = _labels_only(read_value(src, found.end(), linked=True))
         yield from _cues(src, found, tuple(v for v in values if v.tail == "end"), "conclusion")
 
@@ -116,10 +118,10 @@ def _subject_cues(src: Source) -> Iterator[Cue]:
             continue
         listed = read_labels(src, hit.start)
         value = listed or Value("labels", (hit.slot,), hit.start, closers_end(src, hit.end))
-        verdict = src.grammar.affirmed.match(src.text, value.end)
+        verdict = src.grammar.affirms(src.small, value.end)
         if verdict is None or value.denied:
             continue
-        done = verdict.end()
+        done = verdict
         asked = src.text.startswith("?", done)
         notes = (hit.note,) if hit.note else ()
         value = replace(value, hedged=asked, notes=value.notes or notes, tail="word")
@@ -142,14 +144,13 @@ def _cues(src: Source, found: re.Match[str], values: tuple[Value, ...], rule: st
         return
     sentence, clause = _clause_before(src, found.start())
     words = src.grammar
-    sure = words["unsure"].sub(" ", clause)
-    taken_back = words.taken_back.search(sure) is not None
-    between = src.text[found.end() : values[0].start]
-    said = sure + found.group() + between
-    spoken = sentence + found.group()
+    sure = words["unsure"].remove(clause)
+    taken_back = words.takes_back(sure)
+    said = sure + src.small[found.start() : values[0].start]
+    spoken = sentence + src.small[found.start() : values[0].start]
     hedged = sure != clause or words["hedges"].search(said) is not None
     firm = PLAIN
-    if words["final"].search(spoken + between):
+    if words["final"].search(spoken):
         firm = FINAL
     elif words["concluding"].search(spoken):
         firm = CONCLUDING
@@ -188,13 +189,12 @@ def _labels_only(values: tuple[Value, ...]) -> tuple[Value, ...]:
 
 
 def _starts_clause(src: Source, position: int) -> bool:
-    window = src.text[max(0, position - 24) : position]
+    window = src.small[max(0, position - 24) : position]
     if position > 24:
         window = "x" + window
     if _BEFORE_SUBJECT.search(window):
         return True
-    stripped = window.rstrip(" \"'([{*_")
-    return any(m.end() == len(stripped) for m in src.grammar["subjects"].finditer(stripped))
+    return src.grammar["subjects"].ends(window.rstrip(" \"'([{*_"))
 
 
 def _last_end(pattern: re.Pattern[str], text: str) -> int:
@@ -202,4 +202,3 @@ def _last_end(pattern: re.Pattern[str], text: str) -> int:
     for found in pattern.finditer(text):
         end = found.end()
     return end
-

@@ -90,7 +90,7 @@ def _prevailing(cues: list[Cue]) -> Cue | None:
 
 def _withdrawn(src: Source, position: int) -> bool:
     """Whether a later sentence opens by taking the answer back."""
-    for found in src.grammar["withdrawals"].finditer(src.text, position):
+    for found in src.grammar["withdrawals"].finditer(src.small, position):
         before = src.text[max(position, found.start() - 8) : found.start()].rstrip(" \"'(*-")
         if before[-1:] in _SENTENCE_ENDS and before:
             return True

@@ -1,7 +1,7 @@
-"""The phrases of the chosen languages, compiled once into patterns whose cost is linear in the text."""
+"""The phrases of the chosen languages, and the small constructions that join several of them."""
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
@@ -19,6 +19,7 @@ from counterbalance.reading.lexicon_more import (
     RUSSIAN,
     SPANISH,
 )
+from counterbalance.reading.phrases import Phrases
 
 LEXICONS: Final[dict[str, Lexicon]] = {
     "en": ENGLISH,
@@ -35,40 +36,150 @@ LEXICONS: Final[dict[str, Lexicon]] = {
     "ko": KOREAN,
 }
 
-# Scripts written without spaces: a Latin letter next to them still stands alone.
-_UNSPACED_SCRIPTS: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uac00-\ud7ff\uf900-\ufaff"
-WORD: Final = rf"[^\W_{_UNSPACED_SCRIPTS}]"
-"""One character of a word in a script that separates words by spaces."""
+_TAG_NAMES: Final = (
+    "answer",
+    "final_answer",
+    "finalanswer",
+    "final",
+    "choice",
+    "verdict",
+    "option",
+    "selection",
+)
+_BLANKS: Final = " \n"
+_JOIN_MARKS: Final = ",;/&+|\u3001"
+_ASIDE_WORD: Final = re.compile(r" [^\s.,;:!?()]{1,40}")
+_ASIDE_WORDS: Final = 9
+_GAP_WORDS: Final = 4
+_REACH: Final = 80
+_SENTENCE_END: Final = re.compile(r"[.!?\u3002]")
 
-_GAP: Final = r"[ \n]"
-_NEVER: Final = r"(?!)"
-_JOIN_MARK: Final = r"[,;/&+|\u3001]"
 
-
-@dataclass(frozen=True)
+@dataclass
 class Grammar:
-    """One pattern for each field of `Lexicon`, and some that join several."""
+    """The phrases of some languages by field of `Lexicon`; all methods take texts in small letters."""
 
-    words: dict[str, re.Pattern[str]]
-    tags: re.Pattern[str]
-    cue_nouns: re.Pattern[str]
-    affirmed: re.Pattern[str]
-    denied: re.Pattern[str]
-    aside: re.Pattern[str]
-    taken_back: re.Pattern[str]
-    join: re.Pattern[str]
-    dangling: re.Pattern[str]
-    pivot: re.Pattern[str]
-    refused: re.Pattern[str]
-    sorry_unable: re.Pattern[str]
+    languages: tuple[str, ...]
+    _fields: dict[str, Phrases] = field(default_factory=dict)
 
-    def __getitem__(self, field: str) -> re.Pattern[str]:
-        return self.words[field]
+    def __getitem__(self, name: str) -> Phrases:
+        """Give the phrases of one field, compiled when first asked for."""
+        if name not in self._fields:
+            self._fields[name] = self._compile(name)
+        return self._fields[name]
+
+    def _compile(self, name: str) -> Phrases:
+        lexicons = [LEXICONS[code] for code in self.languages if code in LEXICONS]
+        if name == "tags":
+            names = {n for x in lexicons for n in x.nouns.split("|") if " " not in n} | set(_TAG_NAMES)
+            return Phrases([], [f"{a}{n}{b}" for n in names for a, b in ("<>", "[]")])
+        if name == "cue_nouns":
+            return Phrases(_split([CUE_NOUNS[code] for code in self.languages if code in CUE_NOUNS]))
+        spaced = _split([getattr(x, name) for x in lexicons if x.spaced])
+        return Phrases(spaced, _split([getattr(x, name) for x in lexicons if not x.spaced]))
+
+    def affirms(self, text: str, position: int) -> int | None:
+        """Where "is the correct answer" or "wins" ends that starts at `position`, or None."""
+        return self._predicate(text, position, "good", "affirm")
+
+    def denies(self, text: str, position: int) -> int | None:
+        """Where "is wrong" or "can be ruled out" ends that starts at `position`, or None."""
+        return self._predicate(text, position, "bad", "deny")
+
+    def _predicate(self, text: str, position: int, quality: str, direct: str) -> int | None:
+        start = position + (text[position : position + 1] in ("\n", " "))
+        whole = self[direct].match(text, start)
+        verb = self["copulas"].match(text, start)
+        end = verb.end() if verb else None
+        for _ in range(4):
+            if end is None:
+                break
+            end = _skip_blank(text, end)
+            found = self[quality].match(text, end)
+            if found and not text.startswith("-", found.end()):
+                return found.end()
+            filler = self["fillers"].match(text, end)
+            end = filler.end() if filler else None
+        return whole.end() if whole else None
+
+    def takes_back(self, clause: str) -> bool:
+        """Whether `clause` ends in "not", "people say" or "a wrong", so that it disowns what follows."""
+        for name in ("negations", "disowned", "others"):
+            for found in self[name].finditer(clause):
+                end = _skip_blank(clause, found.end())
+                for _ in range(5):
+                    words = (self[n].match(clause, end) for n in ("attitudes", "fillers", "good"))
+                    end = _skip_blank(clause, max((w.end() for w in words if w), default=end))
+                if end >= len(clause):
+                    return True
+        return False
+
+    def after_aside(self, text: str, position: int) -> int:
+        """Pass over "to this question" if a link such as "is" follows."""
+        if not (text.startswith(" ", position) and self["asides"].match(text, position + 1)):
+            return position
+        end = position
+        for _ in range(_ASIDE_WORDS):
+            word = _ASIDE_WORD.match(text, end)
+            if word is None:
+                break
+            end = word.end()
+            if text.startswith(" ", end) and self["copulas"].match(text, end + 1):
+                return end
+        return position
+
+    def after_join(self, text: str, position: int) -> int | None:
+        """Where "or", "and", a comma or a slash ends that joins what precedes to a further label."""
+        start = _skip_blank(text, position)
+        start += text.startswith("(", start)
+        mark = text[start : start + 1] in tuple(_JOIN_MARKS)
+        if mark:
+            start = _skip_blank(text, start + 1)
+        word = self["joins"].match(text, start)
+        if not mark and word is None:
+            return None
+        return _skip_blank(text, word.end()) if word else start
+
+    def dangles(self, text: str, position: int) -> bool:
+        """Whether nothing but a join follows `position`, as in "A or"."""
+        rest = text[position : position + 40].strip(_BLANKS)
+        return rest == "" or (len(text) - position < 40 and self.after_join(rest, 0) == len(rest))
+
+    def after_pivot(self, text: str, position: int) -> int | None:
+        """Where "but rather" ends that turns from a denied value to the right one."""
+        start = position + (text[position : position + 1] in (",", ";"))
+        start = _skip_blank(text, start)
+        end = None
+        for _ in range(2):
+            found = self["pivots"].match(text, start)
+            if found is None:
+                break
+            end = start = _skip_blank(text, found.end())
+        return end
+
+    def refuses(self, text: str) -> bool:
+        """Whether `text` holds a whole refusal: "I can't help", "I must decline"."""
+        if self["refusals"].search(text):
+            return True
+        for found in self["unable"].finditer(text):
+            rest = _SENTENCE_END.split(text[found.end() : found.end() + _REACH])[0]
+            for deed in self["deeds"].finditer(rest):
+                if len(rest[: deed.start()].split()) <= _GAP_WORDS:
+                    return True
+        return False
+
+    def apologises(self, text: str) -> bool:
+        """Whether `text` says sorry and goes on with "I cannot" in the same sentence."""
+        for found in self["sorry"].finditer(text):
+            rest = _SENTENCE_END.split(text[found.end() : found.end() + _REACH])[0]
+            if self["unable"].search(rest):
+                return True
+        return False
 
 
 @lru_cache(maxsize=32)
 def grammar(languages: tuple[str, ...]) -> Grammar:
-    """Compile the phrases of `languages`.
+    """Give the grammar of `languages`.
 
     Raises
     ------
@@ -79,62 +190,12 @@ def grammar(languages: tuple[str, ...]) -> Grammar:
     if unknown:
         known = ", ".join([*LEXICONS, *CUE_NOUNS])
         raise InputError(f"reader option 'languages': unknown code {unknown[0]!r}; expected some of: {known}")
-    lexicons = [LEXICONS[code] for code in languages if code in LEXICONS]
-    minor = [CUE_NOUNS[code] for code in languages if code in CUE_NOUNS]
-    source = {f.name: _source(lexicons, f.name) for f in fields(Lexicon) if f.name != "spaced"}
-    copula, filler = source["copulas"], source["fillers"]
-    verdict = rf"(?:{copula})(?:{_GAP}?(?:{filler})){{0,3}}{_GAP}?"
-    unable, joins = source["unable"], source["joins"]
-    return Grammar(
-        words={name: _compile(pattern) for name, pattern in source.items()},
-        tags=_compile(_tag_source(languages)),
-        cue_nouns=_compile("|".join(_phrase(p, spaced=True) for p in _split(minor)) or _NEVER),
-        affirmed=_compile(rf"{_GAP}?(?:{verdict}(?:{source['good']})|(?:{source['affirm']}))(?!-)"),
-        denied=_compile(rf"{_GAP}?(?:{verdict}(?:{source['bad']})|(?:{source['deny']}))"),
-        aside=_compile(rf" (?:{source['asides']})(?: [^\s.,;:!?()]{{1,40}}){{0,8}}?(?= (?:{copula}))"),
-        taken_back=_compile(
-            rf"(?:{source['negations']}|{source['disowned']}|{source['others']})"
-            rf"(?:{_GAP}?(?:{source['attitudes']}|{filler}|{source['good']})){{0,5}}{_GAP}?$"
-        ),
-        join=_compile(rf" ?\(?(?:{_JOIN_MARK} ?(?:(?:{joins}) ?)?|(?:{joins}) ?)"),
-        dangling=_compile(rf"[ \n]*(?:{_JOIN_MARK}[ \n]*)?(?:{joins})?[ \n]*$"),
-        pivot=_compile(rf"[,;]? ?(?:(?:{source['pivots']}) ?){{1,2}}"),
-        refused=_compile(
-            rf"(?:{source['refusals']})|(?:{unable})(?:{_GAP}?[^\s.!?]{{1,30}}){{0,4}}?{_GAP}?(?:{source['deeds']})"
-        ),
-        sorry_unable=_compile(rf"(?:{source['sorry']})[^.!?]{{0,80}}?(?:{unable})"),
-    )
-
-
-def _compile(source: str) -> re.Pattern[str]:
-    return re.compile(source, re.IGNORECASE)
+    return Grammar(languages)
 
 
 def _split(lists: list[str]) -> list[str]:
-    phrases = {phrase for joined in lists for phrase in joined.split("|") if phrase}
-    return sorted(phrases, key=lambda phrase: (-len(phrase), phrase))
+    return [phrase for joined in lists for phrase in joined.split("|") if phrase]
 
 
-def _source(lexicons: list[Lexicon], field: str) -> str:
-    """Longest phrase first, so that "final answer" is preferred to "final"."""
-    spaced = {p: True for p in _split([getattr(x, field) for x in lexicons if x.spaced])}
-    unspaced = {p: False for p in _split([getattr(x, field) for x in lexicons if not x.spaced])}
-    phrases = sorted((spaced | unspaced).items(), key=lambda item: (-len(item[0]), item[0]))
-    return "|".join(_phrase(p, spaced=s) for p, s in phrases) or _NEVER
-
-
-def _phrase(phrase: str, *, spaced: bool) -> str:
-    body = re.escape(phrase).replace(r"\ ", _GAP)
-    before = rf"(?<!{WORD})" if spaced and phrase[0].isalnum() else ""
-    after = rf"(?!{WORD})" if spaced and phrase[-1].isalnum() else ""
-    return before + body + after
-
-
-def _tag_source(languages: tuple[str, ...]) -> str:
-    """Tags such as ``<answer>`` or ``[FINAL_ANSWER]``, whose content is the answer."""
-    names = ["answer", "final_answer", "finalanswer", "final", "choice", "verdict", "option", "selection"]
-    for code in languages:
-        if code in LEXICONS:
-            names += [n for n in LEXICONS[code].nouns.split("|") if " " not in n]
-    body = "|".join(re.escape(n) for n in dict.fromkeys(names))
-    return rf"<(?:{body})>|\[(?:{body})\]"
+def _skip_blank(text: str, position: int) -> int:
+    return position + 1 if text[position : position + 1] in (" ", "\n") else position

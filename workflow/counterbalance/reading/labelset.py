@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Final
 
 from counterbalance.errors import InputError
-from counterbalance.reading.grammar import WORD
 from counterbalance.reading.normalise import LOOKALIKES, collapse, normalise, skeleton
+from counterbalance.reading.phrases import WORD
 
 _TWINS: Final[dict[str, str]] = {}
 for _twin, _latin in LOOKALIKES.items():
@@ -98,9 +98,7 @@ def label_set(labels: tuple[str, ...]) -> LabelSet:
     by_length = sorted(cores, key=len, reverse=True)
     pattern = re.compile("|".join(_spelling(core, folds=folds, looks=looks) for core in by_length))
     lowered = [core.casefold() for core in cores]
-    prefixes = frozenset(
-        i for i, a in enumerate(lowered) if any(a != b and b.startswith(a) for b in lowered)
-    )
+    prefixes = frozenset(i for i, a in enumerate(lowered) if any(a != b and b.startswith(a) for b in lowered))
     numeric = any(core[0].isdigit() for core in cores)
     words = all(len(core) > 1 and core.isalpha() for core in cores)
     return LabelSet(labels, cores, pattern, slots, numeric, prefixes, words)
@@ -116,7 +114,9 @@ def _check(labels: Sequence[str], cores: Sequence[str]) -> None:
         raise InputError(f"labels: {len(labels)} given; an item needs at least 2 labels to choose from")
     for i, core in enumerate(cores):
         if not core:
-            raise InputError(f"labels: label {i + 1} ({labels[i]!r}) is empty; give each option a visible label")
+            raise InputError(
+                f"labels: label {i + 1} ({labels[i]!r}) is empty; give each option a visible label"
+            )
         if core in cores[:i]:
             first = cores.index(core)
             raise InputError(

@@ -15,7 +15,7 @@ def opening(src: Source) -> int:
     """Where the first word of the reply starts, past brackets and a word such as "option"."""
     start = _end(_OPENING, src.text, 0)
     for field in ("items", "nouns"):
-        found = src.grammar[field].match(src.text, start)
+        found = src.grammar[field].match(src.small, start)
         if found and src.text.startswith(" ", found.end()):
             return _end(_OPENING, src.text, found.end())
     return start
@@ -48,7 +48,7 @@ def _delimited(src: Source, position: int) -> bool:
         return True
     start = start if start > end else end + src.text.startswith(" ", end)
     words = src.grammar
-    return any(words[field].match(src.text, start) for field in ("because", "contrasts", "negations"))
+    return any(words[field].match(src.small, start) for field in ("because", "contrasts", "negations"))
 
 
 def _lists_options(src: Source, value: Value, position: int) -> bool:
@@ -62,8 +62,8 @@ def _lists_options(src: Source, value: Value, position: int) -> bool:
         hit = src.labels.match(src.text, found.start())
         if hit is None or hit.slot == value.slots[0]:
             continue
-        before = src.text[max(0, hit.start - 16) : hit.start].rstrip(" ([*")
-        if any(m.end() == len(before) for m in src.grammar["negations"].finditer(before)):
+        before = src.small[max(0, hit.start - 16) : hit.start].rstrip(" ([*")
+        if src.grammar["negations"].ends(before):
             continue
         if before.endswith("\n") or _own_text(src, hit.end + 1, hit.slot):
             return True

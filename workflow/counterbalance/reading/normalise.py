@@ -22,9 +22,7 @@ LOOKALIKES: Final[dict[str, str]] = {
         )
     ),
     # Cyrillic small letters
-    **dict(
-        zip("\u0430\u0441\u0435\u0456\u0458\u043e\u0440\u0455\u0445\u0443", "aceijopsxy", strict=True)
-    ),
+    **dict(zip("\u0430\u0441\u0435\u0456\u0458\u043e\u0440\u0455\u0445\u0443", "aceijopsxy", strict=True)),
     # white letters on a dark disc or square, which NFKC leaves alone
     **{chr(start + i): chr(65 + i) for start in (0x1F150, 0x1F170) for i in range(26)},
 }

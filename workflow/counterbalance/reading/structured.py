@@ -38,7 +38,7 @@ def _answers(pairs: Any, grammar: Grammar, *, depth: int) -> list[str]:
     if not isinstance(pairs, _Pairs) or depth > _MAX_DEPTH:
         return found
     for key, value in pairs:
-        if grammar["nouns"].fullmatch(" ".join(re.split(r"[\s_-]+", key.strip()))) is None:
+        if grammar["nouns"].fullmatch(" ".join(re.split(r"[\s_-]+", key.strip().lower()))) is None:
             continue
         if isinstance(value, _Pairs):
             found += _answers(value, grammar, depth=depth + 1)

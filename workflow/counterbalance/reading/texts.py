@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from counterbalance.reading.grammar import WORD
 from counterbalance.reading.normalise import collapse, normalise
+from counterbalance.reading.phrases import WORD
 from counterbalance.reading.wrappers import plain
 
 _EDGE: Final = " \n.,;:!?\u3002\u3001"

@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from counterbalance.reading.grammar import WORD, Grammar
+from counterbalance.reading.grammar import Grammar
 from counterbalance.reading.labelset import LabelHit, LabelSet
+from counterbalance.reading.phrases import WORD, small_letters
 from counterbalance.reading.texts import OptionTexts
 
 Kind = Literal["labels", "text", "both", "none", "equal"]
 Tail = Literal["end", "comma", "word"]
 
-_OPENERS: Final = re.compile(r"""(?:[ "'(\[{<$*_|\u00ab\u2039\u300c\u300e\u3010\u3014\u3008\u300a\u2022]|\\[A-Za-z]{2,20}\*? ?\{)+""")
+_OPENERS: Final = re.compile(
+    r"""(?:[ "'(\[{<$*_|\u00ab\u2039\u300c\u300e\u3010\u3014\u3008\u300a\u2022]|\\[A-Za-z]{2,20}\*? ?\{)+"""
+)
 _CLOSERS: Final = re.compile(r"""(?:[)\]}>"'$\u00bb\u203a\u300d\u300f\u3011\u3015\u3009\u300b]|\*\*+|__+)*""")
 _LINK: Final = re.compile(r" ?(?::|=>?|->|\u2192|\u21d2|\u2014|\u2013|-(?= ))")
 _ECHO: Final = re.compile(r" ?[(\[]([^()\[\]\n]{1,80})[)\]](?= ?[:=])")
@@ -29,9 +32,15 @@ class Source:
     """A flattened reply and all that is needed to read it."""
 
     text: str
+    small: str
     labels: LabelSet
     texts: OptionTexts | None
     grammar: Grammar
+
+    @classmethod
+    def of(cls, text: str, labels: LabelSet, texts: OptionTexts | None, grammar: Grammar) -> "Source":
+        """Prepare a flattened reply."""
+        return cls(text, small_letters(text), labels, texts, grammar)
 
 
 @dataclass(frozen=True)
@@ -101,15 +110,15 @@ def read_labels(src: Source, position: int) -> Value | None:
     slots = tuple(dict.fromkeys(hit.slot for hit in hits))
     notes = tuple(hit.note for hit in hits if hit.note)
     value = Value("labels", slots, first.start, end, exact=all(hit.exact for hit in hits), notes=notes)
-    denial = src.grammar.denied.match(src.text, end)
-    if denial and not _label_follows(src, denial.end()):
+    denial = src.grammar.denies(src.small, end)
+    if denial is not None and not _label_follows(src, denial):
         return replace(value, denied=True)
     if len(hits) > 1 and len(slots) == 1 and src.labels.numeric:
         return None  # "2 + 2"
     tail = tail_at(src, hits[-1].end) or ("word" if len(hits) > 1 else None)
     if tail is None or (tail == "word" and not value.exact):
         return None
-    hedged = src.text.startswith("?", end) or bool(src.grammar["hedges"].match(src.text, end + 1))
+    hedged = src.text.startswith("?", end) or bool(src.grammar["hedges"].match(src.small, end + 1))
     return replace(value, tail=tail, hedged=hedged, clash=len(slots) == 1 and _clashes(src, hits[0], end))
 
 
@@ -138,7 +147,7 @@ def tail_at(src: Source, position: int) -> Tail | None:
 
 def retractions(src: Source, start: int, end: int) -> Iterator[re.Match[str]]:
     """Find words that take back what was said, unless the item uses them as labels ("No")."""
-    for found in src.grammar["retractions"].finditer(src.text, start, end):
+    for found in src.grammar["retractions"].finditer(src.small, start, end):
         if src.labels.match(src.text, found.start()) is None:
             yield found
 
@@ -178,13 +187,12 @@ def _skip_aside(src: Source, position: int) -> int:
     echo = _ECHO.match(src.text, position)
     if echo and src.labels.whole(echo.group(1).strip(" .*\"'")) is None:
         return echo.end()
-    aside = src.grammar.aside.match(src.text, position)
-    return aside.end() if aside else position
+    return src.grammar.after_aside(src.small, position)
 
 
 def _step(src: Source, position: int, *, linked: bool, crossed: bool) -> tuple[int, str] | None:
     """Pass over one thing that may stand between a cue and its value."""
-    text, words = src.text, src.grammar
+    text, small, words = src.text, src.small, src.grammar
     if position >= len(text):
         return None
     if text[position] == "\n":
@@ -197,8 +205,13 @@ def _step(src: Source, position: int, *, linked: bool, crossed: bool) -> tuple[i
     found = _OPENERS.match(text, position)
     if found:
         return found.end(), "opener"
-    for field, what in (("negations", "negation"), ("copulas", "link"), ("hedges", "hedge"), ("fillers", "filler")):
-        found = words[field].match(text, position)
+    for field, what in (
+        ("negations", "negation"),
+        ("copulas", "link"),
+        ("hedges", "hedge"),
+        ("fillers", "filler"),
+    ):
+        found = words[field].match(small, position)
         if found:
             # "was" and its like link and hedge at once
             return found.end(), what
@@ -209,8 +222,8 @@ def _label_list(src: Source, first: LabelHit) -> list[LabelHit]:
     """Follow a list of labels, and drop from its end what the text shows to be no member of it."""
     hits = [first]
     while len(hits) < _MAX_LABELS:
-        joined = src.grammar.join.match(src.text, closers_end(src, hits[-1].end))
-        hit = src.labels.match(src.text, _to_label(src, joined.end())) if joined else None
+        joined = src.grammar.after_join(src.small, closers_end(src, hits[-1].end))
+        hit = src.labels.match(src.text, _to_label(src, joined)) if joined is not None else None
         if hit is None:
             break
         hits.append(hit)
@@ -224,19 +237,22 @@ def _ends_list(src: Source, position: int) -> bool:
     if tail_at(src, position) is not None:
         return True
     end = closers_end(src, position)
-    return any(src.grammar["plural"].match(src.text, start) for start in (end, end + 1))
+    return any(src.grammar["plural"].match(src.small, start) for start in (end, end + 1))
 
 
 def _to_label(src: Source, position: int) -> int:
     """Pass over brackets and words such as "option" in front of a label."""
-    for pattern in (_OPENERS, src.grammar["items"], _OPENERS):
-        skipped = pattern.match(src.text, position)
-        position = skipped.end() if skipped else position
+    opened = _OPENERS.match(src.text, position)
+    position = opened.end() if opened else position
+    item = src.grammar["items"].match(src.small, position)
+    if item:
+        opened = _OPENERS.match(src.text, item.end())
+        position = opened.end() if opened else item.end()
     return position
 
 
 def _tail_word(src: Source, end: int) -> Tail | None:
-    text, words = src.text, src.grammar
+    text, small, words = src.text, src.small, src.grammar
     spaced = text[end] == " "
     start = end + 1 if spaced else end
     following = text[start : start + 1]
@@ -245,14 +261,14 @@ def _tail_word(src: Source, end: int) -> Tail | None:
             return "end"
         if following in "([{\"'\u00ab\u201c\u2192\u21d2<" or unicodedata.category(following) == "So":
             return "end"
-        negated = words["negations"].match(text, start)
+        negated = words["negations"].match(small, start)
         if negated and _label_follows(src, negated.end()):
             return "word"
-    if words["because"].match(text, start) or words["contrasts"].match(text, start):
+    if words["because"].match(small, start) or words["contrasts"].match(small, start):
         return "word"
-    if not src.labels.numeric and words["going_on"].match(text, start):
+    if not src.labels.numeric and words["going_on"].match(small, start):
         return "word"
-    closing = words["closing"].match(text, start)
+    closing = words["closing"].match(small, start)
     if closing and (closing.end() >= len(text) or text[closing.end()] in ".,!?\n"):
         return "word"
     return None
@@ -269,8 +285,8 @@ def _clashes(src: Source, hit: LabelHit, end: int) -> bool:
         text_end, slots = src.texts.at(src.text, hit.start)
         if slots and hit.slot not in slots and text_end >= hit.end:
             return True
-    found = src.grammar.join.match(src.text, end)
-    if found and text_value(src, found.end()) is not None:
+    joined = src.grammar.after_join(src.small, end)
+    if joined is not None and text_value(src, joined) is not None:
         return True
     found = _REST.match(src.text, end)
     start = found.end() if found else end
@@ -288,15 +304,21 @@ def _clashes(src: Source, hit: LabelHit, end: int) -> bool:
 def _ends_text(src: Source, position: int) -> bool:
     end = closers_end(src, position)
     text = src.text
-    if end >= len(text) or text[end] == "\n" or (text[end] in ".!?;\u3002" and text[end + 1 : end + 2] in (" ", "\n", "")):
+    if (
+        end >= len(text)
+        or text[end] == "\n"
+        or (text[end] in ".!?;\u3002" and text[end + 1 : end + 2] in (" ", "\n", ""))
+    ):
         return True
-    return bool(re.match(r" ?[(\[]", text[end : end + 2])) or bool(src.grammar["because"].match(text, end + 1))
+    return bool(re.match(r" ?[(\[]", text[end : end + 2])) or bool(
+        src.grammar["because"].match(src.small, end + 1)
+    )
 
 
 def _pivot(src: Source, position: int) -> tuple[Value, ...]:
     """Read C in "not B but C"."""
-    found = src.grammar.pivot.match(src.text, position)
-    return read_value(src, found.end(), linked=True) if found else ()
+    turn = src.grammar.after_pivot(src.small, position)
+    return read_value(src, turn, linked=True) if turn is not None else ()
 
 
 def _with_next_lines(src: Source, value: Value) -> Value:

@@ -9,7 +9,9 @@ from typing import Final
 from counterbalance.reading.normalise import collapse
 
 _SPECIAL: Final = re.compile(r"<\|[^|<>\n]{1,40}\|>|</?s>|<eos>|<bos>|<end_of_turn>|\[/?INST\]|<br ?/?>")
-_FENCE: Final = re.compile(r"```(?:json|text|txt|plaintext|python|latex|tex|markdown|md|xml|yaml|html)?(?=[ \n]|$)")
+_FENCE: Final = re.compile(
+    r"```(?:json|text|txt|plaintext|python|latex|tex|markdown|md|xml|yaml|html)?(?=[ \n]|$)"
+)
 _MACRO: Final = re.compile(
     r"\\(?:text|textbf|textit|textrm|textsf|texttt|mathrm|mathbf|mathit|mathsf|mathtt|mbox|emph|underline|bold|"
     r"operatorname|bf|rm|it)\*? ?\{([^{}\n]*)\}"
@@ -96,7 +98,11 @@ def _peel(text: str) -> str | None:
     macro = _OUTER_MACRO.match(text)
     if macro and text.endswith("}"):
         return text[macro.end() : -1] if _closes_at_end(text[macro.end() - 1 :], "{", "}") else None
-    if text[:1] in _PAIRS and text.endswith(_PAIRS[text[0]]) and _closes_at_end(text, text[0], _PAIRS[text[0]]):
+    if (
+        text[:1] in _PAIRS
+        and text.endswith(_PAIRS[text[0]])
+        and _closes_at_end(text, text[0], _PAIRS[text[0]])
+    ):
         return text[1:-1]
     return None
 

@@ -41,7 +41,7 @@ def _hero(sources: Sources, view: ReportView) -> Hero:
             rows.append((model, f"{section.id}, simulated" if model in view.simulated else section.id))
             panels.append([by_subset.get(name) for name in columns[:MOST_COLUMNS]])
     level = percent(sources.study.config.analysis.level)
-    note = f"Share correct when the right option stands in that slot, with its {level} interval; flat: no position bias."
+    note = f"Share correct when the right option stands in that slot, with {level} interval; flat: no position bias."
     if len(columns) > MOST_COLUMNS or len(rows) > MOST_ROWS:
         note += " First cells only."
     return Hero(view.title, columns[:MOST_COLUMNS], rows[:MOST_ROWS], panels[:MOST_ROWS], note)

@@ -4,7 +4,7 @@ import io
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -14,7 +14,10 @@ from matplotlib.figure import Figure
 
 from counterbalance.report.theme import Theme
 
-_SETTINGS: dict[str, Any] = {
+if TYPE_CHECKING:
+    from matplotlib.typing import RcKeyType
+
+_SETTINGS: "dict[RcKeyType, Any]" = {
     "svg.fonttype": "none",
     "svg.hashsalt": "counterbalance",
     "font.family": "DejaVu Sans",

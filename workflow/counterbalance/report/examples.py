@@ -59,6 +59,6 @@ def _reply(model: str, trial: Row, reply: Row, outcome: Row) -> ReplyView:
 
 def _reading(trial: Row, outcome: Row) -> str:
     if outcome["slot"] is None:
-        return outcome["outcome"].replace("_", " ")
+        return str(outcome["outcome"]).replace("_", " ")
     verdict = {True: ", correct", False: ", wrong", None: ""}[outcome["correct"]]
     return f"read as {trial['labels'][outcome['slot']]}{verdict}"

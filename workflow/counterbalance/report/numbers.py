@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from counterbalance.report.text import MISSING, count, nats, p_value, percent, proportion, signed
+from counterbalance.report.text import MISSING, count, interval, nats, p_value, percent, proportion, signed
 
 USABLE = ("ok", "descriptive")
 """Statuses of numbers that may be read as they are; a reason beside them is a caveat."""
@@ -75,10 +75,10 @@ def show(number: Number | None, *, as_percent: bool = False) -> Shown:
     if number.estimate is None:
         return Shown(MISSING, note=note or _NOT_COMPUTED)
     write = percent if as_percent else writer_of(number.quantity)
-    interval = ""
+    ends = ""
     if number.low is not None and number.high is not None:
-        interval = f"[{write(number.low)}, {write(number.high)}]"
-    return Shown(write(number.estimate), interval, note)
+        ends = interval(write(number.low), write(number.high))
+    return Shown(write(number.estimate), ends, note)
 
 
 def show_p(number: Number | None, *, adjusted: bool) -> Shown:

@@ -30,7 +30,7 @@ class Picture:
     def inline(self) -> Markup:
         """The figure as an element of the page."""
         # Everything in it was built as an XML tree and escaped when that was written.
-        return Markup(self._finish("variables"))  # noqa: S704
+        return Markup(self._finish("variables"))
 
     @property
     def file(self) -> bytes:

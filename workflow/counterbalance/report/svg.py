@@ -14,9 +14,7 @@ _FONT = re.compile(r"font-family:[^;]+;? ?|font: ")
 _FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 
-def finish(
-    drawing: bytes, *, prefix: str, title: str, description: str, target: Literal["variables", "light"]
-) -> str:
+def finish(drawing: bytes, *, prefix: str, title: str, description: str, target: Literal["variables", "light"]) -> str:
     """Turn a drawn figure into clean SVG.
 
     Parameters

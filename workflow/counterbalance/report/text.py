@@ -4,6 +4,7 @@ import unicodedata
 
 MISSING = "–"
 _MINUS = "−"
+_FIXED = "\u00a0"
 # Joiners are part of ordinary words in several scripts; every other invisible character is spelled out.
 _HARMLESS = frozenset("\n\t\u200c\u200d")
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -61,6 +62,11 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f}%"
 
 
+def interval(low: str, high: str) -> str:
+    """Write an interval from its written ends, without a line break inside: ``[.150, .281]``."""
+    return f"[{low},{_FIXED}{high}]"
+
+
 def p_value(p: float) -> str:
     """Write a p-value with three digits, never as zero or one: ``.004``, ``<.001``, ``>.999``."""
     if p < 0.001:
@@ -71,7 +77,7 @@ def p_value(p: float) -> str:
 def p_equals(p: float) -> str:
     """Write a p-value for running text: ``p = .004``, ``p < .001``."""
     text = p_value(p)
-    return f"p {text[0]} {text[1:]}" if text[0] in "<>" else f"p = {text}"
+    return f"p {text[0]} {text[1:]}".replace(" ", _FIXED) if text[0] in "<>" else f"p = {text}".replace(" ", _FIXED)
 
 
 def count(number: int) -> str:

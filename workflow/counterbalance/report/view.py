@@ -10,7 +10,7 @@ from counterbalance.report.numbers import CellNumbers, Shown, show, show_p, writ
 from counterbalance.report.provenance import Provenance, view_provenance
 from counterbalance.report.sections import glossary_of, section_of
 from counterbalance.report.sources import Row, Sources
-from counterbalance.report.text import MISSING, count, listing, percent, plural, proportion
+from counterbalance.report.text import MISSING, count, interval, listing, percent, plural, proportion
 
 _REJECTED_SHOWN = 50
 PREDICTION_WORDS = {"confirmed": "Confirmed", "falsified": "Falsified", "not_evaluable": "Not evaluable"}
@@ -117,9 +117,7 @@ def _used_models(study: Study) -> list[Model]:
 
 def _size(sources: Sources) -> str:
     config = sources.study.config
-    calls = sum(
-        max((number.n_calls for number in numbers.values()), default=0) for numbers in sources.cells.values()
-    )
+    calls = sum(max((number.n_calls for number in numbers.values()), default=0) for numbers in sources.cells.values())
     parts = [
         plural(len(_used_models(sources.study)), "model"),
         plural(sum(sources.n_items.values()), "item"),
@@ -133,23 +131,23 @@ def _size(sources: Sources) -> str:
 def _prediction(row: Row) -> PredictionView:
     names = (row["experiment"], row["model"], row["subset"])
     write = writer_of(row["quantity"])
-    text, interval = "", ""
+    text, ends = "", ""
     # A rule on p is not about the test's statistic; the reason gives the p.
     if row["label"] is not None:
         text = row["label"].replace("_", " ")
     elif row["estimate"] is not None and not row["rule"].startswith("p_"):
         text = write(row["estimate"])
         if row["low"] is not None and row["high"] is not None:
-            interval = f"[{write(row['low'])}, {write(row['high'])}]"
+            ends = interval(write(row["low"]), write(row["high"]))
     return PredictionView(
         id=row["prediction"],
         anchor=f"cell-{'.'.join(names)}",
         cell=" · ".join(names),
         quantity=row["quantity"],
         said=row["expected"],
-        found=Shown(text, interval, row["reason"]),
+        found=Shown(text, ends, row["reason"]),
         verdict=row["verdict"],
-        words=PREDICTION_WORDS.get(row["verdict"], row["verdict"]),
+        words=PREDICTION_WORDS.get(row["verdict"], str(row["verdict"])),
     )
 
 

@@ -34,11 +34,12 @@ def render_report(study: Study) -> Path:
     folder = study.layout.figures
     files = {study.layout.report: report.html} | {folder / name: data for name, data in report.figures.items()}
     _remove_stale(folder, files)
+    code = code_sha256("report")
     for path, data in files.items():
         write_bytes(path, data)
         # A figure shows estimates alone; the page also shows prompts, replies and what was left out.
         inputs = sources.inputs if path == study.layout.report else [study.layout.estimates, frozen.path]
-        _write_record(study, path, inputs, frozen)
+        _write_record(study, path, inputs, frozen, code)
     return study.layout.report
 
 
@@ -61,7 +62,7 @@ def _remove_stale(folder: Path, files: Mapping[Path, bytes]) -> None:
             record.unlink()
 
 
-def _write_record(study: Study, path: Path, inputs: Sequence[Path], frozen: FrozenRecord) -> None:
+def _write_record(study: Study, path: Path, inputs: Sequence[Path], frozen: FrozenRecord, code: str) -> None:
     write_record(
         path,
         study.root,
@@ -69,7 +70,7 @@ def _write_record(study: Study, path: Path, inputs: Sequence[Path], frozen: Froz
         inputs=inputs,
         command=command_line(study, "report"),
         config_sha256=settings_sha256(study, "report"),
-        code_sha256=code_sha256("report"),
+        code_sha256=code,
         frozen_sha256=frozen.sha256,
         facts={"templates": template_hashes()},
     )

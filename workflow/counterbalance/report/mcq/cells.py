@@ -1,6 +1,6 @@
 """One cell as the report shows it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from counterbalance.config import Cell
@@ -16,7 +16,7 @@ _FACTS = (
     ("Smallest V it would have shown", "detectable_V"),
     ("Shape of the effect", "shape.label"),
     ("Same option in every order", "consistency"),
-    ("Items whose answer depends on order", "unstable_items"),
+    ("Items whose accuracy differs by slot", "unstable_items"),
 )
 SERIES = (
     ("accuracy", "Accuracy"),
@@ -130,7 +130,9 @@ def view_cell(cell: Cell, numbers: CellNumbers, labels: Sequence[str], context: 
         band=show(numbers.get("band")),
         detectable=show(numbers.get("detectable_V")),
         slots=slots,
-        series=[(head, [show(slot.series(name)) for slot in slots]) for name, head in SERIES if has_series(slots, name)],
+        series=[
+            (head, [show(slot.series(name)) for slot in slots]) for name, head in SERIES if has_series(slots, name)
+        ],
         published=published,
         calibrated=calibrated,
         gaps=list(dict.fromkeys(shown.note for shown in compared if shown.note)),
@@ -173,7 +175,7 @@ def _spark(slots: Sequence[Slot], even: float | None) -> Spark | None:
         return None
     step = 100 / len(slots)
     bars = [
-        Bar(round(index * step + step * 0.1, 2), round(100 - 100 * value, 2), round(step * 0.8, 2), round(100 * value, 2))
+        Bar(*(round(size, 2) for size in ((index + 0.1) * step, 100 - 100 * value, 0.8 * step, 100 * value)))
         for index, slot in enumerate(slots)
         if (value := _value(slot.picks)) is not None
     ]

@@ -73,9 +73,7 @@ def _picture(entry: Figured, series: str, what: str, drawn: bytes) -> Picture:
 def capability_pictures(cells: Sequence[Figured], analysis: Analysis) -> list[tuple[str, Picture]]:
     """Draw V against accuracy, one figure for each model that has a cell with both."""
     points = {entry.cell.name: point for entry in cells if (point := _point(entry)) is not None}
-    reach = max(
-        (end for p in points.values() for end in (p.v, p.high, p.detectable) if end is not None), default=0.0
-    )
+    reach = max((end for p in points.values() for end in (p.v, p.high, p.detectable) if end is not None), default=0.0)
     top = next((top for top in (0.2, 0.4, 0.6, 0.8) if reach <= 0.92 * top), 1.05 if reach > 0.92 else 1.0)
     pictures = []
     for model in dict.fromkeys(entry.cell.model.id for entry in cells):

@@ -1,32 +1,71 @@
 """The quantities of a multiple-choice experiment, in words."""
 
+# Term, quantity names, meaning.
 GLOSSARY = (
     ("Slot", "", "A place in the list of options, counted from 1; the label in front of it is what the model sees."),
     ("Order", "", "One arrangement of an item's options. All models see the same prompts."),
-    ("Accuracy", "accuracy, accuracy.slot_J", "Share of answers that are correct; by slot: among trials whose correct "
-     "option stood in that slot. Replies without an answer are not counted in it and are listed apart."),
-    ("Picks", "picks.slot_J, picks_when_wrong.slot_J", "Share of answers that fell on a slot, whatever stood there. "
-     "Over balanced orders, a respondent that looks only at content picks every slot equally often."),
-    ("V", "V.published, V.bergsma, V.corrected", "Cramér's V between the correct option's slot and being correct: 0 for "
-     "no association. As published it is biased upwards and never reaches 0 in noisy data; Bergsma's version removes the "
-     "bias for independent calls; the corrected one allows for questions with order effects of their own, and its "
-     "interval resamples whole questions."),
-    ("Slot relabelling", "relabelling.accuracy, relabelling.picks", "The primary tests. Under the null the slots of a "
-     "question are exchangeable; slots are relabelled at random within each question and the spread between slots "
-     "is compared. Accuracy and picks are tested apart."),
-    ("Recentred bootstrap", "recentred.accuracy", "Sensitivity check of the relabelling test: questions are resampled "
-     "and the statistic is moved to what it would be without an effect."),
+    (
+        "Accuracy",
+        "accuracy, accuracy.slot_J",
+        "Share of answers that are correct; by slot: among trials whose correct option stood in that slot. Replies "
+        "without an answer are not counted in it and are listed apart.",
+    ),
+    (
+        "Picks",
+        "picks.slot_J, picks_when_wrong.slot_J",
+        "Share of answers that fell on a slot, whatever stood there. Over balanced orders, a respondent that looks "
+        "only at content picks every slot equally often.",
+    ),
+    (
+        "V",
+        "V.published, V.bergsma, V.corrected",
+        "Cramér's V between the correct option's slot and being correct: 0 for no association. As published it is "
+        "biased upwards and never reaches 0 in noisy data; Bergsma's version removes the bias for independent calls; "
+        "the corrected one allows for questions with order effects of their own, and its interval resamples whole "
+        "questions.",
+    ),
+    (
+        "Slot relabelling",
+        "relabelling.accuracy, relabelling.picks",
+        "The primary tests. Under the null the slots of a question are exchangeable; slots are relabelled at random "
+        "within each question and the spread between slots is compared. Accuracy and picks are tested apart.",
+    ),
+    (
+        "Recentred bootstrap",
+        "recentred.accuracy",
+        "Sensitivity check of the relabelling test: questions are resampled and the statistic is moved to what it "
+        "would be without an effect.",
+    ),
     ("Holm p", "p_adjusted", "The p-value corrected for the number of cells in the family that the plan fixed."),
-    ("χ², ρ, mechanism", "chi2.published, rho.published, mechanism.v0_1, mechanism.v0_2", "The published method, kept "
-     "for comparison: Pearson's χ² over single calls, Spearman's ρ between slot and accuracy, and the label derived "
-     "from both. It treats all calls on one question as independent."),
-    ("Shape", "shape.linear, shape.first, shape.last, shape.label", "Which pattern explains the accuracies by slot: a "
-     "steady trend, the first slot against the rest, or the last; undetermined where two cannot be told apart."),
-    ("Smallest V it would have shown", "detectable_V", "The V that this cell would have found with the stated power, "
-     "given its number of items, its accuracy and its own noise."),
-    ("Slot bonus", "slot_bonus.slot_J, label_logprob.slot_J", "From log-probabilities: what a slot adds to its label, "
-     "in nats, after each item's own content is taken out. +0.69 nats doubles the odds."),
-    ("Consistency", "consistency, unstable_items", "Share of items answered with the same option in every order; the "
-     "others are unstable, and only they can show an effect of order."),
+    (
+        "χ², ρ, mechanism",
+        "chi2.published, rho.published, mechanism.v0_1, mechanism.v0_2",
+        "The published method, kept for comparison: Pearson's χ² over single calls, Spearman's ρ between slot and "
+        "accuracy, and the label derived from both. It treats all calls on one question as independent.",
+    ),
+    (
+        "Shape",
+        "shape.linear, shape.first, shape.last, shape.label",
+        "Which pattern explains the accuracies by slot: a steady trend, the first slot against the rest, or the last; "
+        "undetermined where two cannot be told apart.",
+    ),
+    (
+        "Smallest V it would have shown",
+        "detectable_V",
+        "The V that this cell would have found with the stated power, given its number of items, its accuracy and its "
+        "own noise.",
+    ),
+    (
+        "Slot bonus",
+        "slot_bonus.slot_J, label_logprob.slot_J",
+        "From log-probabilities: what a slot adds to its label, in nats, after each item's own content is taken out. "
+        "+0.69 nats doubles the odds.",
+    ),
+    (
+        "Consistency",
+        "consistency, unstable_items",
+        "Share of items answered with the same option in every order. Items whose accuracy differs between slots are "
+        "unstable, and only they can show an effect on accuracy.",
+    ),
     ("Accuracy band", "band", "Low, middle or high accuracy by the plan's edges. A description, not a filter."),
 )

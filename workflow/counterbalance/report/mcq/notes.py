@@ -113,7 +113,7 @@ def _numbers(cell: CellNumbers) -> str:
     v = cell.get("V.corrected")
     if v is not None and v.estimate is not None:
         shown = show(v)
-        parts.append(f"V {shown.text} {shown.interval}".strip())
+        parts.append(f"V\u00a0{shown.text} {shown.interval}".strip())
     tests = [
         f"{p_equals(number.p_adjusted)} on {name}"
         for name, number in (("accuracy", cell.get("relabelling.accuracy")), ("picks", cell.get("relabelling.picks")))

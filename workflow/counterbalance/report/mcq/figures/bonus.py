@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from counterbalance.report.canvas import drawing, new_figure, style_axes, svg_bytes
-from counterbalance.report.mcq.figures.marks import label_slots, mark_missing, values_of, verdict_colour, whisker
+from counterbalance.report.mcq.figures.marks import draw_bars, label_slots, verdict_colour
 from counterbalance.report.mcq.slots import Slot
 from counterbalance.report.numbers import Number
 from counterbalance.report.text import signed
@@ -25,12 +25,7 @@ def draw_bonus(slots: Sequence[Slot], verdict: str, limit: float) -> bytes:
         ticks = [-limit / 1.25, -limit / 2.5, 0.0, limit / 2.5, limit / 1.25]
         axes.set_yticks(ticks, [signed(tick, 1) for tick in ticks])
         axes.axhline(0, color=SENTINEL.muted, linewidth=0.9)
-        found = values_of(slots, "slot_bonus")
-        for index, number, value in found:
-            axes.bar(index, value, width=0.56, color=colour, alpha=0.45, linewidth=0)
-            axes.plot([index - 0.28, index + 0.28], [value, value], color=colour, linewidth=1.6)
-            whisker(axes, index, number, colour)
-        mark_missing(axes, sorted(set(range(len(slots))) - {index for index, _, _ in found}), len(slots), SENTINEL)
+        draw_bars(axes, slots, "slot_bonus", colour, SENTINEL)
         return svg_bytes(figure)
 
 

@@ -10,7 +10,8 @@ from counterbalance.report.mcq.figures.marks import verdict_colour
 from counterbalance.report.text import proportion, shorten
 from counterbalance.report.theme import SENTINEL, Theme
 
-_LABEL_GAP = 0.075
+_LABEL_GAP = 0.09
+_MOST_LABELS = 9
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,8 @@ def draw_capability(points: Sequence[Point], band: tuple[float, float], top: flo
     """
     with drawing():
         figure = new_figure(3.4, 2.35, SENTINEL)
-        axes = figure.add_axes((0.115, 0.175, 0.86, 0.79))
+        labelled = len(points) <= _MOST_LABELS
+        axes = figure.add_axes((0.115, 0.175, 0.6 if labelled else 0.86, 0.79))
         style_axes(axes, SENTINEL)
         axes.axvspan(*band, color=SENTINEL.surface, linewidth=0, zorder=0)
         axes.text(sum(band) / 2, top * 0.975, "middle band", color=SENTINEL.muted, ha="center", va="top", fontsize=7)
@@ -46,7 +48,8 @@ def draw_capability(points: Sequence[Point], band: tuple[float, float], top: flo
         axes.set_xlabel("accuracy", color=SENTINEL.muted, labelpad=2)
         for point in points:
             _plot_point(axes, point, SENTINEL)
-        _label_points(axes, points, top, SENTINEL)
+        if labelled:
+            _label_points(axes, points, top, SENTINEL)
         return svg_bytes(figure)
 
 
@@ -73,26 +76,22 @@ def _plot_point(axes: Axes, point: Point, theme: Theme) -> None:
 
 
 def _label_points(axes: Axes, points: Sequence[Point], top: float, theme: Theme) -> None:
+    """Name the points at the right edge, each with a thin line to its dot."""
     ordered = sorted(points, key=lambda point: (point.v, point.accuracy, point.name))
-    heights = spread([point.v / top for point in ordered], _LABEL_GAP)
+    heights = spread([point.v / top for point in ordered], _LABEL_GAP, 0.97)
     for point, height in zip(ordered, heights, strict=True):
-        left = point.accuracy > 0.55
-        axes.annotate(
-            shorten(point.name, 22),
-            (point.accuracy, height * top),
-            xytext=(-7 if left else 7, 0),
-            textcoords="offset points",
-            ha="right" if left else "left",
-            va="center",
-            color=theme.ink,
-            fontsize=7.5,
-            zorder=5,
-        )
+        line = ([point.accuracy, 1.04, 1.09], [point.v, height * top, height * top])
+        axes.plot(*line, color=theme.muted, linewidth=0.5, alpha=0.7, clip_on=False, zorder=2)
+        style = {"color": theme.ink, "va": "center", "fontsize": 7.5, "clip_on": False}
+        axes.text(1.11, height * top, shorten(point.name, 17), **style)
 
 
-def spread(heights: Sequence[float], gap: float) -> list[float]:
-    """Move ascending heights upwards, as little as it takes to keep neighbours `gap` apart."""
+def spread(heights: Sequence[float], gap: float, limit: float) -> list[float]:
+    """Move ascending heights so that neighbours are `gap` apart and none is above `limit`, as far as there is room."""
     moved: list[float] = []
     for height in heights:
         moved.append(max(height, moved[-1] + gap) if moved else height)
+    for index in reversed(range(len(moved))):
+        ceiling = limit if index == len(moved) - 1 else moved[index + 1] - gap
+        moved[index] = min(moved[index], ceiling)
     return moved

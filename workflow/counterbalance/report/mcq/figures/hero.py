@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -69,7 +69,7 @@ def _draw(hero: Hero, theme: Theme) -> Figure:
     height = top + len(hero.rows) * _ROW + 0.3
     figure = new_figure(width, height, theme)
 
-    def write(x: float, y: float, text: str, **style: object) -> None:
+    def write(x: float, y: float, text: str, **style: Any) -> None:
         figure.text(x / width, 1 - y / height, text, va="top", **{"color": theme.ink, **style})
 
     for line, text in enumerate(title):

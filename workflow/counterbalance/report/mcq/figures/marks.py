@@ -30,6 +30,18 @@ def whisker(axes: Axes, x: float, number: Number, colour: str, *, width: float =
         axes.plot([x, x], [number.low, number.high], color=colour, linewidth=width, zorder=3)
 
 
+def draw_bars(axes: Axes, slots: Sequence[Slot], name: str, colour: str, theme: Theme) -> None:
+    """Draw a series as bars from zero, with intervals."""
+    found = values_of(slots, name)
+    places, values = [index for index, _, _ in found], [value for _, _, value in found]
+    axes.bar(places, values, width=0.56, color=colour, alpha=0.45, linewidth=0)
+    edges = ([place - 0.28 for place in places], [place + 0.28 for place in places])
+    axes.hlines(values, *edges, color=colour, linewidth=1.6, zorder=3)
+    for index, number, _ in found:
+        whisker(axes, index, number, colour)
+    mark_missing(axes, sorted(set(range(len(slots))) - set(places)), len(slots), theme)
+
+
 def label_slots(axes: Axes, slots: Sequence[Slot], theme: Theme) -> None:
     """Name the slots below the axes."""
     length = 8 if len(slots) <= 5 else 3

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 
 from counterbalance.report.canvas import drawing, new_figure, share_axis, style_axes, svg_bytes
-from counterbalance.report.mcq.figures.marks import label_slots, mark_missing, values_of, verdict_colour, whisker
+from counterbalance.report.mcq.figures.marks import draw_bars, label_slots, values_of, verdict_colour
 from counterbalance.report.mcq.slots import Slot
 from counterbalance.report.theme import SENTINEL, Theme
 
@@ -22,28 +22,20 @@ def draw_picks(slots: Sequence[Slot], even: float | None, verdict: str) -> bytes
         style_axes(axes, SENTINEL)
         share_axis(axes)
         label_slots(axes, slots, SENTINEL)
-        _bars(axes, slots, verdict, SENTINEL)
+        draw_bars(axes, slots, "picks", verdict_colour(verdict, SENTINEL), SENTINEL)
         _wrong(axes, slots, SENTINEL)
         if even is not None:
             axes.axhline(even, color=SENTINEL.muted, linewidth=0.9, linestyle=(0, (4, 3)), zorder=3)
         return svg_bytes(figure)
 
 
-def _bars(axes: Axes, slots: Sequence[Slot], verdict: str, theme: Theme) -> None:
-    colour = verdict_colour(verdict, theme)
-    found = values_of(slots, "picks")
-    for index, number, value in found:
-        axes.bar(index, value, width=0.56, color=colour, alpha=0.45, linewidth=0)
-        axes.plot([index - 0.28, index + 0.28], [value, value], color=colour, linewidth=1.6, solid_capstyle="butt")
-        whisker(axes, index, number, colour)
-    mark_missing(axes, sorted(set(range(len(slots))) - {index for index, _, _ in found}), len(slots), theme)
-
-
 def _wrong(axes: Axes, slots: Sequence[Slot], theme: Theme) -> None:
-    for index, _, value in values_of(slots, "picks_when_wrong"):
+    found = values_of(slots, "picks_when_wrong")
+    if found:
         axes.plot(
-            index + 0.4,
-            value,
+            [index + 0.4 for index, _, _ in found],
+            [value for _, _, value in found],
+            linestyle="none",
             marker="D",
             markersize=4,
             color=theme.paper,
