@@ -19,7 +19,7 @@ preregistration: preregistration/planted.md
 models:
   - {id: biased, vendor: simulated, seed: 3, ability_mean: 1.0, slot_bonus: [2.0, 0.0], call_noise: 0.3,
      latency_ms: 2.0, error_rate: 0.02}
-  - {id: fair, vendor: simulated, seed: 4, ability_mean: 2.0, slot_bonus: [0.0], call_noise: 0.3}
+  - {id: fair, vendor: simulated, seed: 4, ability_mean: 1.5, slot_bonus: [0.0], call_noise: 1.0}
 datasets:
   - id: sums
     path: config/items/sums.csv

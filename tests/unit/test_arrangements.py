@@ -1,15 +1,14 @@
 """Orders: pure, all different, balanced where they promise it, and refused where there would be too many."""
 
 from collections import Counter
-from itertools import permutations
+from itertools import pairwise, permutations
 from math import factorial
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from counterbalance.arrangements import arrange, count_arrangements
 from counterbalance.errors import ConfigError
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 
 def ids(k: int) -> list[str]:
@@ -17,9 +16,7 @@ def ids(k: int) -> list[str]:
 
 
 def orders(scheme, k, n=None, *, seed=7, item_id="geo-017", option_ids=None, limit=10_000):
-    return arrange(
-        scheme, n, seed=seed, item_id=item_id, option_ids=option_ids or ids(k), max_arrangements=limit
-    )
+    return arrange(scheme, n, seed=seed, item_id=item_id, option_ids=option_ids or ids(k), max_arrangements=limit)
 
 
 def positions(found) -> Counter[tuple[str, int]]:
@@ -27,7 +24,7 @@ def positions(found) -> Counter[tuple[str, int]]:
 
 
 def neighbours(found) -> Counter[tuple[str, str]]:
-    return Counter(pair for order in found for pair in zip(order, order[1:], strict=False))
+    return Counter(pair for order in found for pair in pairwise(order))
 
 
 def test_exhaustive_is_every_order_once_from_the_sources_own() -> None:

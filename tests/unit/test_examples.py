@@ -3,11 +3,10 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from counterbalance.errors import ConfigError
 from counterbalance.examples import SolvedItem, arrange_examples, read_examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 ONE = "- {question: 'q1?', options: [x, y], answer: 1}\n"
 
@@ -35,8 +34,8 @@ def test_examples_are_read(tmp_path) -> None:
         ("- {question: 'q?', options: [x], answer: 0}", r"line 2: options has to be a list of at least two"),
         ("- {question: 'q?', options: x, answer: 0}", r"line 2: options has to be a list"),
         ("- {question: 'q?', options: [4, x], answer: 0}", r"line 2: option 4 is not one line of text"),
-        ('- {question: 'q?', options: ["x\\ny", z], answer: 0}', r"line 2: option 'x\\ny' is not one line"),
-        ('- {question: 'q?', options: ["5 m", "5\\u00a0m"], answer: 0}', r"line 2: two options are the same"),
+        ('- {question: "q?", options: ["x\\ny", z], answer: 0}', r"line 2: option 'x\\ny' is not one line"),
+        ('- {question: "q?", options: ["5 m", "5\\u00a0m"], answer: 0}', r"line 2: two options are the same"),
         ("- {question: 'q?', options: [x, y], answer: 2}", r"line 2: answer 2 is not .*expected 0 to 1, from 0"),
         ("- {question: 'q?', options: [x, y], answer: -1}", r"line 2: answer -1"),
         ("- {question: 'q?', options: [x, y], answer: A}", r"line 2: answer 'A'"),

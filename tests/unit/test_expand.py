@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-
 from counterbalance.artifacts import SCHEMAS, read_record, read_table, table_from_rows
 from counterbalance.canonical import sha256_bytes, sha256_file
 from counterbalance.config import Study, load_study
@@ -122,13 +121,15 @@ def test_dropping_an_item_moves_nothing_else(make_study, scheme) -> None:
     assert trials(study, items("i1", "i3")) == [row for row in whole if row["item_id"] != "i2"]
 
 
-def test_batches_are_of_bounded_size_and_keep_the_order(make_study) -> None:
+def test_batches_are_of_bounded_size_and_keep_the_order(make_study, monkeypatch) -> None:
     study = make_study()
-    table = items(*(f"i{number:05d}" for number in range(3400)))
-    sizes = [part.num_rows for part in expand(study, study.experiment("letters"), study.dataset("sums"), table)]
-    assert sum(sizes) == 3400 * 6
-    assert len(sizes) == 2
-    assert max(sizes) < 20_100
+    table = items(*(f"i{number:05d}" for number in range(40)))
+    whole = trials(study, table)
+    monkeypatch.setattr("counterbalance.designs.mcq.expand._BATCH", 50)
+    monkeypatch.setattr("counterbalance.designs.mcq.expand._ITEMS", 7)
+    parts = list(expand(study, study.experiment("letters"), study.dataset("sums"), table))
+    assert [part.num_rows for part in parts] == [54, 54, 54, 54, 24]
+    assert pa.concat_tables(parts).to_pylist() == whole
 
 
 def test_items_without_a_key_have_no_gold_slot(make_study) -> None:
@@ -234,7 +235,10 @@ def test_50_real_questions_become_1200_trials(make_study, tmp_path, subject) -> 
     study = make_study(
         ("path: items.csv\n    format: csv\n", f"path: {subject}.csv\n    format: csv_headerless\n"),
         ("columns: {options: [a, b, c], key: key, id: id}", f"columns: {columns}"),
-        ("licence:", "exclude: [option_refers_to_others, duplicate_options]\n    take: {n: 50, how: random}\n    licence:"),
+        (
+            "licence:",
+            "exclude: [option_refers_to_others, duplicate_options]\n    take: {n: 50, how: random}\n    licence:",
+        ),
     )
     data = (MMLU / f"{subject}_test.csv").read_bytes()
     (tmp_path / f"{subject}.csv").write_bytes(data)

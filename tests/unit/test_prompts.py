@@ -4,13 +4,12 @@ import hashlib
 import json
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from counterbalance.canonical import canonical_json
 from counterbalance.config import Experiment
 from counterbalance.errors import ConfigError
 from counterbalance.prompts import Example, PromptOption, PromptTemplate, labels_for
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 TEMPLATE = """\
 {{ question }}
@@ -57,7 +56,7 @@ def test_a_chat_prompt_is_one_user_message_after_the_system_message(template) ->
     assert json.loads(rendered.prompt) == {"messages": [system, user]}
 
 
-@pytest.mark.parametrize("text", ["{{ 7*7 }}", "{% for x in y %}", "{# gone #}", "a < b & \"c\"", "\\n", "é\u2028☃"])
+@pytest.mark.parametrize("text", ["{{ 7*7 }}", "{% for x in y %}", "{# gone #}", 'a < b & "c"', "\\n", "é\u2028☃"])
 def test_item_texts_are_data(template, text) -> None:
     prompt = json.loads(template().render(text, [text, "x"], ["A", "B"]).prompt)
     assert prompt["text"] == f"{text}\nA. {text}\nB. x\nAnswer:"
@@ -96,7 +95,7 @@ def test_solved_examples_are_shown(template) -> None:
     [
         ("{{ question }}\n{{ options }}\n{% if %}", r"config/t\.j2 line 3: not a valid template"),
         ("{{ question }}\n{{ options | random }}", r"config/t\.j2 line 2: .*random"),
-        ("{{ question }}{{ options }}\n\n{{ anwser }}", r"config/t\.j2 line 3: no variable 'anwser'; there are examples, l"),
+        ("{{ question }}{{ options }}\n\n{{ anwser }}", r"config/t\.j2 line 3: no variable 'anwser'; there are"),
         ("{{ question }}{{ options }}{{ lipsum() }}", r"line 1: no variable 'lipsum'"),
         ("{{ question }}{{ options }}\n{% include 'other.j2' %}", r"line 2: a template stands alone"),
         ("{% import 'other.j2' as o %}{{ question }}{{ options }}", r"line 1: a template stands alone"),

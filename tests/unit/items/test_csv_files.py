@@ -4,12 +4,11 @@ import csv
 import io
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from counterbalance.errors import InputError
 from counterbalance.items.problems import Problems
 from counterbalance.items.readers import read_rows
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 HEADER = "question,a,b,c,key\n"
 HEADERLESS = {
@@ -29,7 +28,9 @@ FIELD = st.sampled_from(["", "NA", "null", "None", "1.0", "007", '"', ",", "\n",
     quoting=st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]),
     last_line_ended=st.booleans(),
 )
-def test_every_value_comes_back_with_the_line_it_starts_at(dataset_headerless, rows, line_end, quoting, last_line_ended):
+def test_every_value_comes_back_with_the_line_it_starts_at(
+    dataset_headerless, rows, line_end, quoting, last_line_ended
+):
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator=line_end, quoting=quoting)
     starts = []
@@ -130,6 +131,7 @@ def test_blank_lines_at_the_end_are_nothing(prepare) -> None:
         (b"question,a,b,c\nq,1,2,3\n", r"no column 'key'; there are 'question', 'a'"),
         (b"What is 1+1?,1,2,3,B\nWhat is 1+2?,1,2,3,C\n", "row 1 looks like data.*csv_headerless"),
         (b"question,a,b,c,d,key\nq,1,2,3,4,D\n", "'d' looks like one more option"),
+        ((HEADER + "q,1,2,3,A\n" + HEADER).encode(), "row 3: repeats the header"),
     ],
 )
 def test_a_file_of_another_shape_is_refused(prepare, data, expected) -> None:

@@ -1,12 +1,11 @@
 """What makes an item malformed, what only excludes it, and what is neither."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from counterbalance.errors import InputError
+from counterbalance.errors import ConfigError, InputError
 from counterbalance.items.folding import fold_text
 from counterbalance.items.prepare import prepare_table
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 WITH_ID = {"columns": {"options": ["a", "b", "c"], "key": "key", "id": "id"}}
 HEADER = "id,question,a,b,c,key\n"
@@ -31,7 +30,16 @@ def test_what_a_reader_cannot_tell_apart_folds_together(first, second) -> None:
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [("2⁵", "25"), ("x₂", "x2"), ("x²", "x2"), ("pH", "PH"), ("5 m", "5m"), ("1.0", "1"), ("a, b", "a b"), ("3ª", "3a")],
+    [
+        ("2⁵", "25"),
+        ("x₂", "x2"),
+        ("x²", "x2"),
+        ("pH", "PH"),
+        ("5 m", "5m"),
+        ("1.0", "1"),
+        ("a, b", "a b"),
+        ("3ª", "3a"),
+    ],
 )
 def test_what_means_different_things_stays_apart(first, second) -> None:
     assert fold_text(first) != fold_text(second)
@@ -85,7 +93,10 @@ def test_excluding_everything_is_an_error(prepare) -> None:
         ("7,q?,1,2,3,A\n7,r?,1,2,3,B\n", r"row 3, field 'id': id '7' is also that of row 2"),
         ("x1,q?,1,2,3,A\nX1,r?,1,2,3,B\n", r"row 3, field 'id': id 'X1' and 'x1' of row 2 differ by case"),
         ("ﬁ,q?,1,2,3,A\nfi,r?,1,2,3,B\n", r"'fi' and 'ﬁ' of row 2"),
-        ("i1,q?,1,2,3,A\ni2,q?,3,1,2,B\n", r"row 3: the same question .* row 2 \(ids 'i1' and 'i2'\); delete one, or name"),
+        (
+            "i1,q?,1,2,3,A\ni2,q?,3,1,2,B\n",
+            r"row 3: the same question .* row 2 \(ids 'i1' and 'i2'\); delete one, or name",
+        ),
         ("i1,q?,1,2,3,A\ni2,q?,3,1,2,A\n", r"row 3: the same question .* row 2 \(ids .*\), but with another key"),
         ("i1,q is?,1,2,3,A\ni2,q  is?,1,2,3,A\n", r"row 3: the same question and options as in row 2"),
         (",q?,1,2,3,A\n", r"row 2, field 'id': '' cannot be an id"),
@@ -113,6 +124,17 @@ def test_malformed_items_stop_the_run(prepare, rows, expected) -> None:
 def test_line_breaks_and_tabs_belong_into_questions(prepare) -> None:
     items = prepare(HEADER + 'i1,"first:\n\tA. one\n",1,2,3,A\n', **WITH_ID).items
     assert items.column("stem").to_pylist() == ["first:\n\tA. one\n"]
+
+
+def test_lines_of_a_question_that_look_like_options_are_remarked_upon(prepare) -> None:
+    rows = 'i1,"q?\nB. fake",1,2,3,A\ni2,"q?\nD. no slot, I. a numeral",1,2,3,A\ni3,A. is at the start,1,2,3,A\n'
+    (warning,) = prepare(HEADER + rows, **WITH_ID).facts["warnings"]
+    assert warning.endswith("rows 2, 6")
+
+
+def test_a_column_has_one_meaning(prepare) -> None:
+    with pytest.raises(ConfigError, match="column 'a' is named for two things"):
+        prepare(HEADER, columns={"options": ["a", "b", "a"], "key": "key"})
 
 
 @pytest.mark.parametrize(
@@ -167,7 +189,7 @@ def test_repeated_items_are_excluded_where_their_rule_is_named(dataset) -> None:
     (row,) = prepared.rejected.to_pylist()
     assert (row["source_row"], row["item_id"], row["rule"]) == (3, "i2", "duplicate_items")
     assert "row 2" in row["reason"]
-    with pytest.raises(InputError, match="row 3: .* with another key"):
+    with pytest.raises(InputError, match=r"row 3: .* with another key"):
         prepare_table(text.replace("3,B", "3,A").encode(), declared, 1)
 
 

@@ -5,7 +5,6 @@ import json
 
 import polars as pl
 import pytest
-
 from counterbalance.errors import ConfigError, InputError
 
 JSONL = {"path": "sums.jsonl", "format": "jsonl", "columns": {"options": "choices", "key": "key"}}
@@ -24,9 +23,9 @@ def line(**fields: object) -> str:
 
 def parquet(**columns: object) -> bytes:
     buffer = io.BytesIO()
-    pl.DataFrame({"question": ["q1?", "q2?"], "choices": [["x", "y"], ["x", "z"]], "key": [0, 1], **columns}).write_parquet(
-        buffer
-    )
+    pl.DataFrame(
+        {"question": ["q1?", "q2?"], "choices": [["x", "y"], ["x", "z"]], "key": [0, 1], **columns}
+    ).write_parquet(buffer)
     return buffer.getvalue()
 
 

@@ -7,22 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from counterbalance.artifacts import SCHEMAS, read_record, read_table, table_from_rows, write_table
 from counterbalance.artifacts.records import record_path
 from counterbalance.canonical import parse_json, sha256_file
 from counterbalance.config import Study, load_study
-from counterbalance.files import write_json
-from counterbalance.progress import make_progress
-from counterbalance.stages.contrast import combine_estimates, estimate_cell
-from counterbalance.stages.expand import expand_trials
-from counterbalance.stages.freeze import freeze
-from counterbalance.stages.prepare import prepare_items
-from counterbalance.stages.query import query_replies
-from counterbalance.stages.report import render_report
-from counterbalance.stages.resolve import resolve_study
-from counterbalance.stages.score import score_replies
-from counterbalance.stages.verify import write_manifest
+from counterbalance.files import write_bytes, write_json
+from counterbalance.prereg.record import inspect_chain
+from counterbalance.verification.manifest import build_manifest
+from verification_cases import finish
 
 STUDY = """\
 schema: counterbalance/study/1
@@ -61,9 +53,7 @@ TEMPLATE = """\
 {{ question }}
 {% for option in options %}{{ option.label }}. {{ option.text }}
 {% endfor %}Answer:"""
-ITEMS = "".join(
-    f"sum-{n:02d},What is {n} + {n}?,{2 * n},{2 * n + 1},{2 * n + 2},A\n" for n in range(1, 9)
-)
+ITEMS = "".join(f"sum-{n:02d},What is {n} + {n}?,{2 * n},{2 * n + 1},{2 * n + 2},A\n" for n in range(1, 9))
 
 
 @dataclass(frozen=True)
@@ -123,25 +113,8 @@ class Project:
                         entry["digest"] = read_record(source).digest
 
             self.edit_record(name, update)
-        from counterbalance.files import write_bytes
-        from counterbalance.prereg.record import inspect_chain
-        from counterbalance.verification.manifest import build_manifest
-
         chain, _ = inspect_chain(self.study.layout)
         write_bytes(self.study.layout.manifest, build_manifest(self.study, chain).dumps())
-
-
-def run(study: Study, reason: str | None = None) -> None:
-    resolve_study(study)
-    prepare_items(study, "sums")
-    expand_trials(study, "letters", "sums")
-    freeze(study, reason=reason)
-    query_replies(study, "letters", "biased", "sums", make_progress("none"))
-    score_replies(study, "letters", "biased", "sums")
-    estimate_cell(study, "letters", "biased", "sums")
-    combine_estimates(study)
-    render_report(study)
-    write_manifest(study)
 
 
 @pytest.fixture(scope="session")
@@ -157,7 +130,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(text.encode())
     project = Project(root)
-    run(project.study)
+    finish(project.study)
     return project
 
 

@@ -49,6 +49,9 @@ def check_columns(table: RawTable, dataset: Dataset) -> list[str]:
                 "a header nothing says what they hold: declare them (for example as `strata`) or remove them"
             )
         _refuse_header(table, dataset)
+    for row in table.rows:
+        if all(row.values.get(name) == name for name in declared):
+            raise InputError(f"{dataset.path} row {row.number}: repeats the header; files seem to be joined, delete it")
     return unused
 
 

@@ -1,5 +1,6 @@
 """From a data file's bytes to the tables of items and of excluded rows."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,9 @@ from counterbalance.items.keys import counting_note
 from counterbalance.items.problems import Problems
 from counterbalance.items.readers import RawTable, read_rows
 from counterbalance.items.validate import Candidate, RowReader
+
+_OPTION_LINE = re.compile(r"^[ \t]*[(\[]?([A-Z])[.)\]:][ \t]", re.MULTILINE)
+_ROWS_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -70,13 +74,14 @@ def prepare_table(data: bytes, dataset: Dataset, seed: int) -> Prepared:
     _check_ids(found, problems, dataset)
     found = _judge_repeats(found, problems, set(dataset.exclude))
     kept = [item for item in found if not item.excluded]
-    note = _counting_note(dataset, reader)
-    if note:
+    notes = [note for note in [_counting_note(dataset, reader)] if note]
+    for note in notes:
         problems.note(note)
     problems.check()
     taken = _take(kept, dataset, seed)
+    notes += [note for note in [_option_line_note(taken)] if note]
     facts = _facts(table, found, kept, taken)
-    facts |= {"columns_not_used": unused, "warnings": [f"{dataset.path}: {note}"] if note else []}
+    facts |= {"columns_not_used": unused, "warnings": [f"{dataset.path}: {note}" for note in notes]}
     return Prepared(_items_table(taken), _rejected_table(found), facts)
 
 
@@ -90,6 +95,12 @@ def _check_declaration(dataset: Dataset) -> None:
         raise ConfigError(
             f"data set {dataset.id!r}: a CSV file has no lists; name one column per option in `columns.options`"
         )
+    columns = dataset.columns
+    options = [columns.options] if isinstance(columns.options, str) else columns.options
+    used = Counter(name for name in (columns.question, *options, columns.key, columns.id) if name is not None)
+    for name, times in used.items():
+        if times > 1:
+            raise ConfigError(f"data set {dataset.id!r}: column {name!r} is named for two things; name each once")
 
 
 def _check_ids(found: Iterable[Candidate], problems: Problems, dataset: Dataset) -> None:
@@ -137,6 +148,21 @@ def _counting_note(dataset: Dataset, reader: RowReader) -> str | None:
         return None
     numbers = Counter(number for number, _ in reader.key_numbers)
     return counting_note(numbers, dataset.key, max(count for _, count in reader.key_numbers))
+
+
+def _option_line_note(taken: Sequence[Candidate]) -> str | None:
+    rows = [
+        item.row
+        for item in taken
+        if any(ord(letter) - ord("A") < len(item.options) for letter in _OPTION_LINE.findall(item.stem))
+    ]
+    if not rows:
+        return None
+    more = ", ..." if len(rows) > _ROWS_SHOWN else ""
+    return (
+        f"{len(rows)} questions have lines that begin as an option does ('A. '), so that a model may take them for "
+        f"options: rows {', '.join(map(str, rows[:_ROWS_SHOWN]))}{more}"
+    )
 
 
 def _take(kept: Sequence[Candidate], dataset: Dataset, seed: int) -> list[Candidate]:

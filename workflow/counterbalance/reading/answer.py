@@ -166,7 +166,7 @@ class _Reader:
         hit = self.labels.whole(trimmed)
         if hit is not None:
             return [hit]
-        hits = []
+        hits: list[LabelHit] = []
         for token in _SEPARATORS.split(_trim(bare, self.labels)):
             if self.grammar["joins"].fullmatch(token.lower()) and hits:
                 continue

@@ -6,7 +6,7 @@ several times slower.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 # Scripts written without spaces: a Latin letter next to them still stands alone.
@@ -16,7 +16,7 @@ WORD: Final = rf"[^\W_{_UNSPACED_SCRIPTS}]"
 
 _GAP: Final = r"[ \n]"
 _NEVER: Final = r"(?!)"
-_WORD: Final = re.compile(WORD)
+WORD_CHARACTER: Final = re.compile(WORD)
 _END: Final = ""
 
 _Trie = dict[str, "_Trie"]
@@ -33,14 +33,10 @@ class Phrases:
         Phrases that count inside a run of letters too.
     """
 
-    def __init__(self, spaced: Iterable[str], unspaced: Iterable[str] = ()) -> None:
-        spaced = set(spaced)
-        worded = {p for p in spaced if _WORD.match(p)}
-        parts = [
-            _branch(_trie(worded), bounded=True, before=rf"(?<!{WORD})"),
-            _branch(_trie(spaced - worded), bounded=True, before=""),
-            _branch(_trie(set(unspaced)), bounded=False, before=""),
-        ]
+    def __init__(self, spaced: Collection[str], unspaced: Iterable[str] = ()) -> None:
+        open_ended = [p for p in spaced if not WORD_CHARACTER.match(p[-1])]
+        closed = [p for p in spaced if WORD_CHARACTER.match(p[-1])]
+        parts = [_parts(open_ended, after=""), _parts(closed, after=rf"(?!{WORD})"), _branch(_trie(unspaced))]
         self._pattern = re.compile("|".join(part for part in parts if part) or _NEVER)
 
     def match(self, text: str, position: int = 0) -> re.Match[str] | None:
@@ -76,9 +72,21 @@ def small_letters(text: str) -> str:
     return "".join(small if len(small := char.lower()) == 1 else char for char in text)
 
 
-def _trie(phrases: set[str]) -> _Trie:
+def _parts(phrases: Iterable[str], *, after: str) -> str:
+    """Give the pattern of phrases with one kind of end; those that start with a letter start a word."""
+    worded = _trie(p for p in phrases if WORD_CHARACTER.match(p))
+    others = _trie(p for p in phrases if not WORD_CHARACTER.match(p))
+    # a class this wide is costly to compile, so it stands once outside the trie and not at each phrase
+    parts = [
+        _starts(worded) + rf"(?<!{WORD})" + _branch(worded) + after if worded else "",
+        _branch(others) + after if others else "",
+    ]
+    return "|".join(part for part in parts if part)
+
+
+def _trie(phrases: Iterable[str]) -> _Trie:
     root: _Trie = {}
-    for phrase in sorted(phrases):
+    for phrase in sorted(set(phrases)):
         node = root
         for char in phrase:
             node = node.setdefault(char, {})
@@ -86,22 +94,15 @@ def _trie(phrases: set[str]) -> _Trie:
     return root
 
 
-def _branch(node: _Trie, *, bounded: bool, before: str = "", last: str = "") -> str:
+def _starts(node: _Trie) -> str:
+    return f"(?=[{''.join(map(re.escape, node))}])"
+
+
+def _branch(node: _Trie) -> str:
     """Spell a node's children as alternatives, the end of a phrase last: the longest phrase wins."""
-    options = []
-    for char, child in node.items():
-        if char != _END:
-            spelled = _GAP if char == " " else re.escape(char)
-            options.append(spelled + _branch(child, bounded=bounded, last=char))
-    if not options:
-        return _boundary(last, bounded) if node else ""
-    starts = "".join(re.escape(char) for char in node if char not in ("", " "))
-    if _END in node:
-        options.append(_boundary(last, bounded))
-    elif before or not last:
-        return f"(?=[{starts}]){before}(?:{'|'.join(options)})"
-    return options[0] if len(options) == 1 else f"(?:{'|'.join(options)})"
-
-
-def _boundary(last: str, bounded: bool) -> str:
-    return rf"(?!{WORD})" if bounded and _WORD.match(last) else ""
+    options = [
+        (_GAP if char == " " else re.escape(char)) + _branch(child) for char, child in node.items() if char != _END
+    ]
+    if _END in node and options:
+        options.append("")
+    return options[0] if len(options) == 1 else f"(?:{'|'.join(options)})" if options else ""

@@ -33,7 +33,8 @@ class OptionTexts:
 
     def at(self, text: str, position: int) -> tuple[int, tuple[int, ...]]:
         """End and slots of the longest option text that starts at `position` of a flattened text."""
-        best, slots = position, ()
+        best = position
+        slots: tuple[int, ...] = ()
         for slot, pattern in enumerate(self.patterns):
             found = pattern.match(text, position) if pattern else None
             if found and found.end() > best:

@@ -81,7 +81,7 @@ def _artifacts(study: Study) -> Iterable[Path]:
 
 def _row(record: Record) -> ArtifactRow:
     rows = MISSING if record.rows is None else count(record.rows)
-    return ArtifactRow(record.path, record.stage, rows, record.sha256, record.digest or MISSING)
+    return ArtifactRow(record.path, record.stage, rows, record.sha256, record.digest or "")
 
 
 def _step(study: Study, record: FrozenRecord) -> FrozenStep:

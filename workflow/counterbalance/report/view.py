@@ -160,7 +160,7 @@ def _summary(predictions: Sequence[PredictionView]) -> str:
 def _describe_model(model: Model) -> str:
     match model.vendor:
         case "local":
-            return f"local: {model.model}, {count(model.context_tokens)} tokens of context, on this machine's processor"
+            return f"local: {model.model}, {count(model.context_tokens)} tokens of context, on the processor"
         case "simulated":
             bonus = model.slot_bonus if isinstance(model.slot_bonus, list) else "set per data set"
             return f"simulated respondent with planted slot bonus {bonus}; not a language model"
@@ -192,8 +192,10 @@ def _plan(analysis: Analysis) -> list[tuple[str, str]]:
         ("Significance level", proportion(analysis.alpha, 2)),
         ("Level of intervals", percent(analysis.level)),
         ("Correction", f"Holm over the cells of each {analysis.family}, per quantity"),
-        ("A null counts when it would have shown", f"V ≥ {proportion(analysis.measurable_v, 2)}"),
-        ("at a power of", percent(analysis.detectable_power)),
+        (
+            "“No bias seen” needs",
+            f"{percent(analysis.detectable_power)} power to show V ≥ {proportion(analysis.measurable_v, 2)}",
+        ),
         ("Middle band of accuracy", f"{percent(low)} to {percent(high)}"),
         ("Resamples", f"{count(analysis.resamples)}; published method {count(analysis.run_resamples)}"),
         ("Seed", str(analysis.seed)),

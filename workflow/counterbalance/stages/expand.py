@@ -1,21 +1,15 @@
 """Stage expand: items to rendered prompts, the same for every model."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-
-import pyarrow as pa
 
 from counterbalance.artifacts import SCHEMAS, TableWriter, read_table, write_record
-from counterbalance.config import Dataset, Experiment, Study
-from counterbalance.designs.mcq.expand import expand as expand_mcq
+from counterbalance.config import Study
+from counterbalance.designs import get_design
 from counterbalance.errors import ConfigError
 from counterbalance.rerun import code_sha256, settings_sha256
 from counterbalance.stages.command import command_line
 
 _TRIALS = SCHEMAS["trials"]
-# Named here and not by way of the designs' registry, which reaches all their code: editing how replies are scored
-# must not make the prompts again.
-_EXPANDERS: dict[str, Callable[[Study, Experiment, Dataset, pa.Table], Iterator[pa.Table]]] = {"mcq": expand_mcq}
 
 
 def expand_trials(study: Study, experiment: str, dataset: str) -> str:
@@ -28,7 +22,7 @@ def expand_trials(study: Study, experiment: str, dataset: str) -> str:
     items = read_table(items_path, SCHEMAS["items"])
     slots: Counter[str] = Counter()
     with TableWriter(path, _TRIALS) as writer:
-        for table in _EXPANDERS[settings.design](study, settings, source, items):
+        for table in get_design(settings.design).expand(study, settings, source, items):
             writer.write(table)
             slots.update(str(slot) for slot in table.column("gold_slot").to_pylist() if slot is not None)
     written = writer.result()

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 from counterbalance.artifacts import SCHEMAS
 from counterbalance.config.models import Experiment, GenerateRead, LogprobRead, OptionTextRead
 from counterbalance.errors import InputError
-from counterbalance.reading import READER_VERSION, Reading, read_answer, read_label_logprobs
+from counterbalance.reading import READER_VERSION, Reading, read_answer
+from counterbalance.reading.labels import read_label_logprobs
 
 _OUTCOMES = SCHEMAS["outcomes"]
 _TRIAL_COLUMNS = (
