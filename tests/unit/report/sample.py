@@ -98,9 +98,9 @@ def make_sample(
 
 
 def _write_plan(root: Path, models: Sequence[str], subsets: Sequence[str], text: Text, exploratory: bool) -> Study:
-    listed = [{"id": models[0], "vendor": "local"}]
+    listed: list[Row] = [{"id": models[0], "vendor": "local"}]
     listed += [{"id": name, "vendor": "simulated", "slot_bonus": [1.2, 0.0]} for name in models[1:]]
-    data = {
+    data: Row = {
         "schema": "counterbalance/study/1",
         "id": "sample",
         "title": text("Does a small model choose by position?"),
@@ -157,8 +157,15 @@ def _predictions(models: Sequence[str], subsets: Sequence[str]) -> list[Row]:
     accuracy = "relabelling.accuracy"
     return [
         {"id": "P1", **place, "subset": subsets[0], "quantity": "picks.slot_1", "rule": "at_least", "value": 0.5},
-        {"id": "P2", **place, "subset": subsets[1], "quantity": accuracy, "rule": "p_below", "value": 0.05},
-        {"id": "P3", **place, "subset": subsets[2], "quantity": accuracy, "rule": "p_at_least", "value": 0.05},
+        {
+            "id": "P2",
+            **place,
+            "subset": subsets[1 % len(subsets)],
+            "quantity": accuracy,
+            "rule": "p_below",
+            "value": 0.05,
+        },
+        {"id": "P3", **place, "subset": subsets[-1], "quantity": accuracy, "rule": "p_at_least", "value": 0.05},
         {"id": "P4", **place, "subset": subsets[0], "quantity": "V.corrected", "rule": "interval_above", "value": 0.1},
         {"id": "P5", **place, "subset": subsets[0], "quantity": "shape.label", "rule": "label_is", "value": "linear"},
     ]
@@ -179,7 +186,7 @@ def _write_items(study: Study, subset: str, text: Text) -> None:
         for n in range(ITEMS)
     ]
     rule = "option_refers_to_others"
-    rejected = [
+    rejected: list[Row] = [
         {
             "source_row": 61,
             "item_id": text("row 61"),

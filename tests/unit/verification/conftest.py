@@ -53,7 +53,7 @@ TEMPLATE = """\
 {{ question }}
 {% for option in options %}{{ option.label }}. {{ option.text }}
 {% endfor %}Answer:"""
-ITEMS = "".join(f"sum-{n:02d},What is {n} + {n}?,{2 * n},{2 * n + 1},{2 * n + 2},A\n" for n in range(1, 9))
+ITEMS = "".join(f"sum-{n:02d},What is {n} + {n}?,{2 * n},{2 * n + 1},{2 * n + 2},A\n" for n in range(1, 6))
 
 
 @dataclass(frozen=True)

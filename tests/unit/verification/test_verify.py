@@ -1,5 +1,6 @@
 """What verification says of an untouched study, and of every way to touch one."""
 
+import re
 import shutil
 
 import pyarrow.parquet as pq
@@ -9,24 +10,20 @@ from counterbalance.errors import VerificationError
 from counterbalance.files import write_json
 from counterbalance.stages.freeze import freeze
 from counterbalance.stages.verify import verify, write_manifest
-from verification_cases import amend, change_alpha, derive_after_replies, finish, forge_settings
+from verification_cases import (
+    ESTIMATES,
+    ITEMS,
+    OUTCOMES,
+    REPLIES,
+    TRIALS,
+    amend,
+    change_alpha,
+    derive_after_replies,
+    finish,
+    forge_settings,
+)
 
-CELL = "letters/biased/sums.parquet"
-REPLIES, OUTCOMES, ESTIMATES = (f"results/planted/{name}/{CELL}" for name in ("replies", "outcomes", "cells"))
-TRIALS = "results/planted/trials/letters/sums.parquet"
-ITEMS = "results/planted/items/sums.parquet"
 FROZEN = "preregistration/frozen/planted-1.json"
-TABLES = {
-    ITEMS: "items",
-    "results/planted/rejected/sums.parquet": "rejected",
-    TRIALS: "trials",
-    REPLIES: "replies",
-    OUTCOMES: "outcomes",
-    ESTIMATES: "estimates",
-    "results/planted/estimates.parquet": "estimates",
-    "results/planted/predictions.parquet": "predictions",
-}
-FILES = ["results/planted/study.json", "results/planted/report.html", "results/planted/figures/hero.svg"]
 
 
 def refused(project) -> str:
@@ -45,7 +42,7 @@ def test_an_untouched_study_is_verified(finished) -> None:
     assert text.endswith("results/planted: verified")
     for step in ("manifest", "files", "study", "frozen", "plan", "chain", "items", "prompts", "replies", "outcomes"):
         assert f"\nok   {step}: " in f"\n{text}"
-    assert "prompts: rendered again, each with its hash (48 rows)" in text
+    assert "prompts: rendered again, each with its hash (30 rows)" in text
 
 
 def test_results_and_preregistration_are_enough_anywhere(finished, tmp_path) -> None:
@@ -69,20 +66,6 @@ def test_the_manifest_is_the_same_when_written_again(project) -> None:
     assert project.study.layout.manifest.read_bytes() == before
 
 
-@pytest.mark.parametrize("place", [0.02, 0.3, 0.6, 0.999])
-@pytest.mark.parametrize("name", [*TABLES, *FILES])
-def test_a_flipped_bit_in_an_artifact_is_found(project, name, place) -> None:
-    project.flip(name, place)
-    found = failures(refused(project))
-    assert any(name.removeprefix("results/planted/") in line for line in found)
-
-
-@pytest.mark.parametrize("name", [*TABLES, *FILES])
-def test_a_flipped_bit_in_a_record_is_found(project, name) -> None:
-    project.flip(f"{name}.record.json")
-    assert f"{name}.record.json: its bytes are not those listed; get it again" in failures(refused(project))
-
-
 @pytest.mark.parametrize(
     ("name", "says"),
     [
@@ -90,7 +73,6 @@ def test_a_flipped_bit_in_a_record_is_found(project, name) -> None:
         ("preregistration/frozen/planted-1.sha256", "planted-1.json does not match"),
         ("preregistration/planted.md", "plan"),
         ("results/planted/freeze.receipt.json", "freeze.receipt.json"),
-        ("results/planted/manifest.json", "manifest.json"),
         ("config/items/sums.csv", "data set sums changed, config/items/sums.csv"),
         ("config/prompts/planted.j2", "prompt file changed, config/prompts/planted.j2"),
         ("config/studies/planted.yaml", "study.json: was made from config/studies/planted.yaml"),
@@ -101,31 +83,16 @@ def test_a_flipped_bit_elsewhere_is_found(project, name, says) -> None:
     assert says in refused(project)
 
 
-@pytest.mark.parametrize("name", [*TABLES, *FILES])
-def test_a_missing_artifact_is_named(project, name) -> None:
-    project.path(name).unlink()
-    found = failures(refused(project))
-    assert f"{name}: listed in the manifest and not there; get it again" in found
+@pytest.mark.parametrize("name", [ITEMS, REPLIES, "results/planted/report.html"])
+def test_a_flipped_bit_in_an_artifact_is_found(project, name) -> None:
+    project.flip(name, 0.3)
+    assert any(line.startswith(name) for line in failures(refused(project)))
 
 
-def test_a_missing_record_is_named(project) -> None:
-    project.path(f"{OUTCOMES}.record.json").unlink()
-    assert f"{OUTCOMES}.record.json: the record is not there; get it again" in failures(refused(project))
-
-
-@pytest.mark.parametrize("name", ["cells/letters/fair/sums.parquet", "notes.txt", "figures/more.svg"])
-def test_a_file_too_many_is_named(project, name) -> None:
-    path = project.results / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"more")
-    assert failures(refused(project)) == [f"results/planted/{name}: there and not listed in the manifest; move it away"]
-
-
-def test_what_a_killed_run_or_a_verification_leaves_is_no_artifact(project) -> None:
-    for name in (".trials.parquet.x.part", "items/.DS_Store", "verification.txt"):
-        (project.results / name).write_bytes(b"left")
-    project.study.layout.receipt.unlink()
-    assert str(verify(project.results)).endswith("verified")
+@pytest.mark.parametrize("place", [0.1, 0.4, 0.7, 0.9])
+def test_a_flipped_bit_in_the_manifest_is_found(project, place) -> None:
+    project.flip("results/planted/manifest.json", place)
+    assert refused(project)
 
 
 def test_an_artifact_taken_out_of_the_manifest_is_missed(project) -> None:
@@ -170,7 +137,7 @@ FORGERIES = {
         REPLIES,
         "replies",
         lambda rows: exchange(rows, "text"),
-        [OUTCOMES, "row 0", "'option_id'"],
+        [OUTCOMES, "row 0", "'slot'"],
     ),
     "reply moved": (REPLIES, "replies", lambda rows: exchange(rows, "call_sha256"), [REPLIES, "row 0", "call_sha256"]),
     "reply dropped": (REPLIES, "replies", lambda rows: rows.pop(0), [REPLIES, "has no reply"]),
@@ -258,8 +225,8 @@ def test_other_code_is_noted_and_what_it_derives_decides(project) -> None:
     project.edit_record(OUTCOMES, lambda record: record.update(code_sha256=sha256_bytes(b"older code")))
     project.follow()
     text = str(verify(project.results))
-    assert "code differs from the one that made the artifacts (score)" in text
-    assert "\nok   outcomes: read again from the replies (48 rows)" in text
+    assert re.search(r"code differs from the one that made the artifacts \(.*score.*\)", text)
+    assert "\nok   outcomes: read again from the replies (30 rows)" in text
 
 
 def test_a_report_of_another_plan_is_found(project) -> None:
@@ -290,7 +257,7 @@ def test_settings_that_do_not_hash_to_their_hash_stop_the_derivation(project) ->
 def test_an_amended_study_is_verified_and_says_so(project) -> None:
     amend(project)
     text = str(verify(project.results))
-    assert "note planted-2.json amends number 1 after 48 observed calls: 0.05 was a typing error" in text
+    assert "note planted-2.json amends number 1 after 30 observed calls: 0.05 was a typing error" in text
     assert "frozen: planted-2.json" in text
     project.path(FROZEN).unlink()
     assert "planted-1.json is missing while" in refused(project)
@@ -321,7 +288,7 @@ def test_a_late_freeze_is_told(project) -> None:
     for number in ("planted-1.json", "planted-1.sha256"):
         project.path(f"preregistration/frozen/{number}").unlink()
     finish(project.study)
-    assert "note planted-1.json was frozen LATE, after 48 observed calls" in str(verify(project.results))
+    assert "note planted-1.json was frozen LATE, after 30 observed calls" in str(verify(project.results))
 
 
 def test_without_the_frozen_record_there_is_no_verification(project) -> None:

@@ -14,6 +14,11 @@ from counterbalance.stages.resolve import resolve_study
 from counterbalance.stages.score import score_replies
 from counterbalance.stages.verify import write_manifest
 
+CELL = "letters/biased/sums.parquet"
+REPLIES, OUTCOMES, ESTIMATES = (f"results/planted/{name}/{CELL}" for name in ("replies", "outcomes", "cells"))
+TRIALS = "results/planted/trials/letters/sums.parquet"
+ITEMS = "results/planted/items/sums.parquet"
+
 
 def finish(study, reason=None) -> None:
     """Run all stages, as the workflow does."""

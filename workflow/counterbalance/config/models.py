@@ -82,7 +82,7 @@ class Dataset(Block):
     trailing_empty_options: bool = Field(
         False, description="Whether empty option fields at the end of a row mean that the item has fewer options."
     )
-    exclude: list[Literal["option_refers_to_others", "duplicate_options"]] = Field(
+    exclude: list[Literal["option_refers_to_others", "duplicate_options", "duplicate_items"]] = Field(
         ["option_refers_to_others"],
         description="Rules under which an item is excluded and listed. What no rule names stops the run.",
     )

@@ -76,6 +76,9 @@ def read_answer(
         )
     texts = _texts(tuple(option_texts)) if option_texts and reader.option_text == "exact" else None
     cut = (finish_reason or "").lower() in CUT_REASONS
+    if text is not None and text in known.cores and not cut and not (texts and texts.whole(text)):
+        slot = known.slots[text]
+        return Reading("ok", slot, (known.labels[slot],), "whole_label")
     deliberation = strip_thinking(normalise(text or ""), reader)
     notes = ("thinking removed",) if deliberation.found else ()
     if not deliberation.complete:
@@ -151,7 +154,7 @@ class _Reader:
     def _restated_slots(self, reply: str, bare: str) -> tuple[int, ...]:
         if self.texts is None:
             return ()
-        return self.texts.whole(reply) or self.texts.whole(self._without_item(bare))
+        return self.texts.whole(reply.strip()) or self.texts.whole(self._without_item(bare))
 
     def _option_text(self, slots: tuple[int, ...]) -> Reading:
         names = self._names(slots)

@@ -113,11 +113,15 @@ def _subject_cues(src: Source) -> Iterator[Cue]:
     for found in src.labels.pattern.finditer(src.text):
         if found.start() < done:
             continue
-        hit = src.labels.match(src.text, found.start())
-        if hit is None or not hit.exact or not _starts_clause(src, hit.start):
+        hit = src.labels.hit(found)
+        end = closers_end(src, hit.end)
+        # most labels in prose are articles; this is the cheap test that they are no subject
+        if src.grammar.affirms(src.small, end) is None and src.grammar.after_join(src.small, end) is None:
+            continue
+        if not hit.exact or not _starts_clause(src, hit.start):
             continue
         listed = read_labels(src, hit.start)
-        value = listed or Value("labels", (hit.slot,), hit.start, closers_end(src, hit.end))
+        value = listed or Value("labels", (hit.slot,), hit.start, end)
         verdict = src.grammar.affirms(src.small, value.end)
         if verdict is None or value.denied:
             continue

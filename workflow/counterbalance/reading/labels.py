@@ -67,7 +67,9 @@ def read_label_logprobs(
         return LabelReading("unavailable")
     for token, value in top:
         if not math.isfinite(value) or value > _TIE:
-            raise InputError(f"token {token!r} has log-probability {value}; expected a finite number of at most 0")
+            raise InputError(
+                f"token {token!r} has log-probability {value}; expected a finite number of at most 0"
+            )
     found: dict[str, list[float]] = {label: [] for label in labels}
     for token, value in top:
         name = token.strip().lstrip(_SPACE_MARKS).strip()

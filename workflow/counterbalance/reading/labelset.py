@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
@@ -44,26 +44,35 @@ class LabelSet:
     numeric: bool
     prefixes: frozenset[int]
     words: bool
+    known: dict[str, tuple[int, bool, str | None]] = field(default_factory=dict, compare=False, repr=False)
 
     def match(self, text: str, position: int) -> LabelHit | None:
         """The label that starts exactly at `position`, the longest if several do."""
         found = self.pattern.match(text, position)
-        return None if found is None else self._hit(found)
+        return None if found is None else self.hit(found)
 
     def whole(self, text: str) -> LabelHit | None:
         """The label that `text` consists of."""
         found = self.pattern.fullmatch(text)
-        return None if found is None else self._hit(found)
+        return None if found is None else self.hit(found)
 
-    def _hit(self, found: re.Match[str]) -> LabelHit:
-        spelled = " ".join(found.group().split())
+    def hit(self, found: re.Match[str]) -> LabelHit:
+        """Say which label a match of `pattern` is."""
+        slot, exact, note = self._identify(found.group())
+        return LabelHit(slot, found.start(), found.end(), exact, note)
+
+    def _identify(self, group: str) -> tuple[int, bool, str | None]:
+        if group in self.known:
+            return self.known[group]
+        spelled = " ".join(group.split())
         slot = self._slot(spelled)
         core, note = self.cores[slot], None
         if spelled.casefold() != core.casefold():
             i = next(i for i, char in enumerate(spelled) if char.casefold() != core[i].casefold())
             note = f"look-alike U+{ord(spelled[i]):04X} read as {core[i]}"
         exact = len(spelled) > 1 or skeleton(spelled) == skeleton(core)
-        return LabelHit(slot, found.start(), found.end(), exact, note)
+        self.known[group] = slot, exact, note
+        return self.known[group]
 
     def _slot(self, spelled: str) -> int:
         for form in (spelled, skeleton(spelled), spelled.casefold()):

@@ -59,8 +59,8 @@ def _lists_options(src: Source, value: Value, position: int) -> bool:
     for found in src.labels.pattern.finditer(src.text, position):
         if not src.text.startswith(delimiter, found.end()):
             continue
-        hit = src.labels.match(src.text, found.start())
-        if hit is None or hit.slot == value.slots[0]:
+        hit = src.labels.hit(found)
+        if hit.slot == value.slots[0]:
             continue
         before = src.small[max(0, hit.start - 16) : hit.start].rstrip(" ([*")
         if src.grammar["negations"].ends(before):

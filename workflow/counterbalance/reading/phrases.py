@@ -101,7 +101,9 @@ def _starts(node: _Trie) -> str:
 def _branch(node: _Trie) -> str:
     """Spell a node's children as alternatives, the end of a phrase last: the longest phrase wins."""
     options = [
-        (_GAP if char == " " else re.escape(char)) + _branch(child) for char, child in node.items() if char != _END
+        (_GAP if char == " " else re.escape(char)) + _branch(child)
+        for char, child in node.items()
+        if char != _END
     ]
     if _END in node and options:
         options.append("")

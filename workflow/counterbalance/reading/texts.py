@@ -59,6 +59,7 @@ def option_texts(texts: tuple[str, ...]) -> OptionTexts:
     )
 
 
+@lru_cache(maxsize=16384)
 def _spellings(text: str) -> tuple[str, str, str]:
     exact = " ".join(text.split())
     bare = " ".join(plain(text)[0].split())

@@ -8,6 +8,7 @@ from typing import Final
 
 from counterbalance.reading.normalise import collapse
 
+_DECORATION: Final = re.compile(r"[*_`~$\\<>#&\[]")
 _SPECIAL: Final = re.compile(r"<\|[^|<>\n]{1,40}\|>|</?s>|<eos>|<bos>|<end_of_turn>|\[/?INST\]|<br ?/?>")
 _FENCE: Final = re.compile(
     r"```(?:json|text|txt|plaintext|python|latex|tex|markdown|md|xml|yaml|html)?(?=[ \n]|$)"
@@ -45,12 +46,15 @@ _PAIRS: Final = {
 _TWINS: Final = ("```", "***", "**", "*", "___", "__", "_", "``", "`", "$$", "$", '"', "'")
 _OUTER_MACRO: Final = re.compile(r"\\[A-Za-z]{2,20}\*? ?\{")
 _OUTER_TAG: Final = re.compile(r"<([A-Za-z_]{2,20})>")
+_OPENING: Final = frozenset([*_PAIRS, *(mark[0] for mark in _TWINS), "\\"])
 _MAX_LAYERS: Final = 20
 
 
 def strip_outer(text: str) -> str:
     """Take off balanced wrappers around the whole of `text`, layer by layer."""
     text = text.strip()
+    if text[:1] not in _OPENING:
+        return text
     for _ in range(_MAX_LAYERS):
         inner = _peel(text)
         if inner is None:
@@ -61,6 +65,8 @@ def strip_outer(text: str) -> str:
 
 def flatten(text: str) -> tuple[str, bool]:
     """Give `text` without inline decoration, with blanks folded, and whether struck-out text was dropped."""
+    if _DECORATION.search(text) is None:
+        return collapse(text), False
     text = _FENCE.sub("\n", _SPECIAL.sub("\n", text)).replace("`", "")
     text = _ENTITY.sub(" ", text)
     for _ in range(4):

@@ -12,6 +12,7 @@ from counterbalance.prereg.record import FrozenRecord
 from counterbalance.report.sources import Sources
 from counterbalance.report.text import MISSING, count, plural
 from counterbalance.rerun import code_sha256
+from counterbalance.verification.manifest import expected_artifacts
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Provenance:
 def view_provenance(sources: Sources) -> Provenance:
     """Read the records beside the artifacts and the chain of frozen records."""
     study = sources.study
-    records = [read_record(path) for path in _artifacts(study)]
+    records = [read_record(path) for path in expected_artifacts(study) if path != study.layout.report]
     return Provenance(
         chain=[_step(study, record) for record in reversed(sources.chain)],
         plan_hash=sources.chain[-1].body.plan_hash,
@@ -62,21 +63,6 @@ def view_provenance(sources: Sources) -> Provenance:
         tools=_tools(study.layout.estimates),
         command=f"counterbalance verify results/{study.config.id}",
     )
-
-
-def _artifacts(study: Study) -> Iterable[Path]:
-    layout = study.layout
-    yield layout.resolved_config
-    for dataset in study.used_datasets():
-        yield layout.items(dataset.id)
-        yield layout.rejected(dataset.id)
-    for experiment, dataset in study.trial_sets():
-        yield layout.trials(experiment.id, dataset.id)
-    for path in (layout.replies, layout.outcomes, layout.cell_estimates):
-        for cell in study.cells():
-            yield path(cell.experiment.id, cell.model.id, cell.dataset.id)
-    yield layout.estimates
-    yield layout.predictions
 
 
 def _row(record: Record) -> ArtifactRow:

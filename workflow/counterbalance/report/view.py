@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from counterbalance.config import Analysis, Dataset, Model, Study
+from counterbalance.prereg.record import FrozenRecord
 from counterbalance.report.mcq.section import Section
 from counterbalance.report.numbers import CellNumbers, Shown, show, show_p, writer_of
 from counterbalance.report.provenance import Provenance, view_provenance
@@ -73,6 +74,7 @@ class ReportView:
     sections: Sequence[Section]
     predictions: Sequence[PredictionView]
     predictions_summary: str
+    predictions_when: str
     models: Sequence[tuple[str, str]]
     datasets: Sequence[DatasetView]
     plan: Sequence[tuple[str, str]]
@@ -99,6 +101,7 @@ def view_report(sources: Sources) -> ReportView:
         sections=[section_of(sources, experiment) for experiment in config.experiments],
         predictions=predictions,
         predictions_summary=_summary(predictions),
+        predictions_when=_when(sources.chain),
         models=[(model.id, _describe_model(model)) for model in _used_models(study)],
         datasets=[_dataset(sources, dataset) for dataset in study.used_datasets()],
         plan=_plan(config.analysis),
@@ -157,6 +160,17 @@ def _summary(predictions: Sequence[PredictionView]) -> str:
     return f"{plural(len(predictions), 'prediction')}: {listing(found)}."
 
 
+def _when(chain: Sequence[FrozenRecord]) -> str:
+    """Say what had been seen when the predictions took their present form."""
+    governing = chain[-1].body
+    if governing.observed.calls == 0:
+        return "Written down before the first reply, judged by the pipeline."
+    seen = plural(governing.observed.calls, "reply", "replies")
+    return (
+        f"Judged by the pipeline as record {governing.number} has them, which was frozen when {seen} had been bought."
+    )
+
+
 def _describe_model(model: Model) -> str:
     match model.vendor:
         case "local":
@@ -191,7 +205,7 @@ def _plan(analysis: Analysis) -> list[tuple[str, str]]:
     return [
         ("Significance level", proportion(analysis.alpha, 2)),
         ("Level of intervals", percent(analysis.level)),
-        ("Correction", f"Holm over the cells of each {analysis.family}, per quantity"),
+        ("Correction", f"Holm over both primary tests in all cells of the {analysis.family}"),
         (
             "“No bias seen” needs",
             f"{percent(analysis.detectable_power)} power to show V ≥ {proportion(analysis.measurable_v, 2)}",

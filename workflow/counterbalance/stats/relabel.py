@@ -143,8 +143,8 @@ def _within_item(values: Array, asked: Mask) -> Array:
     """Return deviations from the item's mean over the slots asked, exactly 0 where an item does not vary."""
     slots = asked.sum(axis=1, keepdims=True)
     mean = np.where(asked, values, 0.0).sum(axis=1, keepdims=True) / np.maximum(slots, 1)
-    highest = np.where(asked, values, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
-    lowest = np.where(asked, values, np.inf).min(axis=1, keepdims=True, initial=np.inf)
+    highest = np.where(asked, values, -np.inf).max(axis=1, keepdims=True)
+    lowest = np.where(asked, values, np.inf).min(axis=1, keepdims=True)
     return np.where(asked & (highest > lowest), values - mean, 0.0)
 
 
@@ -170,11 +170,11 @@ def _relabelling(
         stable = Result(method=method, estimate=0.0, p=1.0, **size, status="degenerate", reason=_STABLE)
         return Relabelling(stable, 0, 1, True, 1.0)
     observed = deviations.sum(axis=0)
-    values, asked, deviations = values[unstable], asked[unstable], deviations[unstable]
-    total = math.prod(_distinct_orders(row[mask]) for row, mask in zip(values, asked, strict=True))
+    asked, deviations = asked[unstable], deviations[unstable]
+    total = math.prod(_distinct_orders(row[mask]) for row, mask in zip(deviations, asked, strict=True))
     enumerated = total <= listed
     if enumerated:
-        statistics = _all_relabellings(values, asked, deviations)
+        statistics = _all_relabellings(asked, deviations)
         p = _as_extreme(statistics, observed) / total
         largest = statistics.max()
         p_floor = float((statistics >= largest * (1 - _TOLERANCE)).sum()) / total
@@ -184,7 +184,7 @@ def _relabelling(
         p = (1 + _as_extreme(statistics, observed)) / (1 + n_draws)
         p_floor = 1 / (1 + n_draws)
         how = f"{n_draws} random relabellings"
-    status, reason = _standing(p_floor, alpha, len(values), n_items)
+    status, reason = _standing(p_floor, alpha, len(deviations), n_items)
     result = Result(
         method=f"{_STATISTIC}: slot relabelling of {what}, {how}",
         estimate=float((observed**2).sum()) / n_items**2,
@@ -193,7 +193,7 @@ def _relabelling(
         status=status,
         reason=reason,
     )
-    return Relabelling(result, len(values), total, enumerated, p_floor)
+    return Relabelling(result, len(deviations), total, enumerated, p_floor)
 
 
 def _standing(p_floor: float, alpha: float, n_unstable: int, n_items: int) -> tuple[Status, str | None]:
@@ -210,14 +210,12 @@ def _distinct_orders(values: Array) -> int:
     return math.factorial(len(values)) // math.prod(map(math.factorial, repeats))
 
 
-def _all_relabellings(values: Array, asked: Mask, deviations: Array) -> Array:
-    totals = np.zeros((1, values.shape[1]))
-    for row, mask, deviation in zip(values, asked, deviations, strict=True):
-        # Ties are told by the shares, which are equal exactly when the counts agree.
-        size_of = dict(zip(row[mask].tolist(), deviation[mask].tolist(), strict=True))
-        orders = np.zeros((_distinct_orders(row[mask]), values.shape[1]))
-        orders[:, mask] = [[size_of[value] for value in order] for order in _orders(sorted(row[mask].tolist()))]
-        totals = (totals[:, None, :] + orders).reshape(-1, values.shape[1])
+def _all_relabellings(asked: Mask, deviations: Array) -> Array:
+    totals = np.zeros((1, deviations.shape[1]))
+    for row, mask in zip(deviations, asked, strict=True):
+        orders = np.zeros((_distinct_orders(row[mask]), len(mask)))
+        orders[:, mask] = _orders(sorted(row[mask].tolist()))
+        totals = (totals[:, None, :] + orders).reshape(-1, len(mask))
     return np.asarray((totals**2).sum(axis=1))
 
 
@@ -232,19 +230,26 @@ def _orders(values: list[float]) -> list[list[float]]:
 
 
 def _random_relabellings(asked: Mask, deviations: Array, n_draws: int, rng: np.random.Generator) -> Array:
+    totals = np.zeros((n_draws, deviations.shape[1]))
     patterns, which = np.unique(asked, axis=0, return_inverse=True)
-    blocks = []
     for number, pattern in enumerate(patterns):
         # Sorted, so that neither the order of the items nor the names of the slots have a part in the draws.
-        block = np.sort(deviations[which.ravel() == number][:, pattern], axis=1)
-        blocks.append((pattern, block[np.lexsort(block.T[::-1])]))
-    size = max(1, _BLOCK // deviations.size)
-    statistics = np.empty(n_draws)
-    for start in range(0, n_draws, size):
-        draws = min(size, n_draws - start)
-        totals = np.zeros((draws, deviations.shape[1]))
-        for pattern, block in blocks:
-            shuffled = rng.permuted(np.broadcast_to(block, (draws, *block.shape)), axis=-1)
-            totals[:, pattern] += shuffled.sum(axis=1)
-        statistics[start : start + draws] = (totals**2).sum(axis=1)
-    return statistics
+        rows = np.sort(deviations[which.ravel() == number][:, pattern], axis=1)
+        kinds, times = np.unique(rows, axis=0, return_counts=True)
+        common = np.array([_distinct_orders(kind) <= count for kind, count in zip(kinds, times, strict=True)])
+        for kind, count in zip(kinds[common], times[common], strict=True):
+            # Many equal items: how often each order comes up is one multinomial draw.
+            orders = np.array(_orders(kind.tolist()))
+            totals[:, pattern] += rng.multinomial(count, np.full(len(orders), 1 / len(orders)), size=n_draws) @ orders
+        rare = np.repeat(kinds[~common], times[~common], axis=0)
+        totals[:, pattern] += _shuffled_sums(rare, n_draws, rng)
+    return np.asarray((totals**2).sum(axis=1))
+
+
+def _shuffled_sums(rows: Array, n_draws: int, rng: np.random.Generator) -> Array:
+    """Return column sums after shuffling each row, for each draw, shape (draws, columns)."""
+    size = max(1, _BLOCK // max(rows.size, 1))
+    blocks = [min(size, n_draws - start) for start in range(0, n_draws, size)]
+    return np.concatenate(
+        [rng.permuted(np.broadcast_to(rows, (draws, *rows.shape)), axis=-1).sum(axis=1) for draws in blocks]
+    )

@@ -1,4 +1,4 @@
-"""The bootstraps: clusters drawn as multinomial weights, and BCa intervals in one vectorised call."""
+"""The bootstraps: clusters drawn as weights, and BCa intervals in one vectorised call."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -35,7 +35,7 @@ def generator(seed: Seed) -> np.random.Generator:
 
 
 def weight_blocks(n_items: int, n_resamples: int, rng: np.random.Generator, width: int = 1) -> Iterator[Array]:
-    """Yield the weights of a cluster bootstrap, block by block.
+    """Yield the multinomial weights of a cluster bootstrap, block by block.
 
     Parameters
     ----------
@@ -51,10 +51,12 @@ def weight_blocks(n_items: int, n_resamples: int, rng: np.random.Generator, widt
     """
     if n_resamples < 1:
         raise InputError(f"{n_resamples} resamples; expected at least 1")
-    chances = np.full(n_items, 1 / n_items)
     size = max(1, _BLOCK // max(n_items, width))
     for start in range(0, n_resamples, size):
-        yield rng.multinomial(n_items, chances, size=min(size, n_resamples - start)).astype(np.float64)
+        rows = min(size, n_resamples - start)
+        # Counting drawn items makes the same multinomial weights as drawing the counts, several times faster.
+        drawn = rng.integers(0, n_items, (rows, n_items)) + n_items * np.arange(rows)[:, None]
+        yield np.bincount(drawn.ravel(), minlength=rows * n_items).reshape(rows, n_items).astype(np.float64)
 
 
 def bootstrap_sums(values: Array, n_resamples: int, seed: Seed) -> Array:

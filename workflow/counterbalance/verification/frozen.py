@@ -99,7 +99,9 @@ def _check_plan(study: Study, record: FrozenRecord, findings: Findings) -> None:
 
 def tell_code(made: Iterable[Record], findings: Findings) -> None:
     """Note which stages ran with other code than is here."""
-    other = sorted({record.stage for record in made if record.code_sha256 != code_sha256(record.stage)})
+    ran = {(record.stage, record.code_sha256) for record in made}
+    here = {stage: code_sha256(stage) for stage in {stage for stage, _ in ran}}
+    other = sorted({stage for stage, code in ran if code != here[stage]})
     if other:
         findings.note(
             f"code differs from the one that made the artifacts ({', '.join(other)}), as expected after an update; "

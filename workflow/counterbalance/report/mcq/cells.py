@@ -1,7 +1,7 @@
 """One cell as the report shows it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from counterbalance.config import Cell
 from counterbalance.report.mcq.notes import Context, lead, sentence, verdict_of, verdict_words
@@ -107,7 +107,7 @@ def view_cell(cell: Cell, numbers: CellNumbers, labels: Sequence[str], context: 
     """Format one cell's estimates."""
     slots = read_slots(numbers, labels)
     verdict = verdict_of(numbers)
-    facts = [(term, show(numbers.get(name))) for term, name in _FACTS]
+    facts = [(term, _fact(numbers.get(name))) for term, name in _FACTS]
     published = [[(words, _shown(numbers, source)) for words, source in lines] for _, lines in _PUBLISHED]
     calibrated = [[(words, _shown(numbers, source)) for words, source in lines] for _, lines in _CALIBRATED]
     compared = [shown for entry in [*published, *calibrated] for _, shown in entry]
@@ -140,9 +140,16 @@ def view_cell(cell: Cell, numbers: CellNumbers, labels: Sequence[str], context: 
     )
 
 
+def _fact(number: Number | None) -> Shown:
+    shown = show(number)
+    if number is not None and number.label is not None and number.status == "ok" and number.reason:
+        return replace(shown, note=number.reason)
+    return shown
+
+
 def _caveats(numbers: CellNumbers) -> list[str]:
-    """Return what is said beside sound numbers; the reason of a verdict is its own sentence."""
-    found = [n.reason for name, n in numbers.items() if n.reason and n.status == "ok" and name != "verdict"]
+    """Return what is said beside sound numbers; the reason of a label stands beside the label."""
+    found = [n.reason for n in numbers.values() if n.reason and n.status == "ok" and n.label is None]
     return list(dict.fromkeys(found))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from counterbalance.config import Analysis, Cell
 from counterbalance.report.mcq.cells import CellView
 from counterbalance.report.mcq.figures.bonus import bonus_limit, draw_bonus
-from counterbalance.report.mcq.figures.capability import Point, draw_capability
+from counterbalance.report.mcq.figures.capability import Point, draw_capability, v_limit
 from counterbalance.report.mcq.figures.hero import Panel
 from counterbalance.report.mcq.figures.picks import draw_picks
 from counterbalance.report.mcq.figures.profile import draw_profile
@@ -71,48 +71,61 @@ def _picture(entry: Figured, series: str, what: str, drawn: bytes) -> Picture:
 
 
 def capability_pictures(cells: Sequence[Figured], analysis: Analysis) -> list[tuple[str, Picture]]:
-    """Draw V against accuracy, one figure for each model that has a cell with both."""
-    points = {entry.cell.name: point for entry in cells if (point := _point(entry)) is not None}
-    reach = max((end for p in points.values() for end in (p.v, p.high, p.detectable) if end is not None), default=0.0)
-    top = next((top for top in (0.2, 0.4, 0.6, 0.8) if reach <= 0.92 * top), 1.05 if reach > 0.92 else 1.0)
+    """Draw V against accuracy for the cells that have both: one figure per model, or per subset if those are fewer."""
+    drawn = [entry for entry in cells if _place(entry) is not None]
+    models = {entry.cell.model.id for entry in drawn}
+    by_model = len(models) <= len({entry.cell.dataset.id for entry in drawn})
+    facets: dict[str, list[Point]] = {}
+    for entry in drawn:
+        model, subset = entry.cell.model.id, entry.cell.dataset.id
+        facet, name = (model, subset) if by_model else (subset, model)
+        if (point := _point(entry, name)) is not None:
+            facets.setdefault(facet, []).append(point)
+    top = v_limit([point for points in facets.values() for point in points])
     pictures = []
-    for model in dict.fromkeys(entry.cell.model.id for entry in cells):
-        mine = [entry for entry in cells if entry.cell.model.id == model and entry.cell.name in points]
-        if mine:
-            name = f"{mine[0].cell.experiment.id}.{model}.capability"
-            drawn = draw_capability([points[entry.cell.name] for entry in mine], analysis.capability_band, top)
-            title = f"V against accuracy: {mine[0].cell.experiment.id}, {model}"
-            pictures.append((model, Picture(name, title, "; ".join(_point_words(entry) for entry in mine), drawn)))
+    for facet, points in facets.items():
+        experiment = drawn[0].cell.experiment.id
+        picture = Picture(
+            f"{experiment}.{facet}.capability",
+            f"V against accuracy: {experiment}, {facet}",
+            "; ".join(point.words for point in points),
+            draw_capability(points, analysis.capability_band, top),
+        )
+        pictures.append((facet, picture))
     return pictures
 
 
 def without_point(cells: Sequence[Figured]) -> list[Figured]:
     """Return the cells that cannot be drawn because accuracy or V is missing."""
-    return [entry for entry in cells if _point(entry) is None]
+    return [entry for entry in cells if _place(entry) is None]
 
 
-def _point(entry: Figured) -> Point | None:
+def _place(entry: Figured) -> tuple[float, float] | None:
     accuracy, v = entry.numbers.get("accuracy"), entry.numbers.get("V.corrected")
-    detectable = entry.numbers.get("detectable_V")
-    if accuracy is None or v is None or accuracy.estimate is None or v.estimate is None:
+    if accuracy is None or accuracy.estimate is None or v is None or v.estimate is None:
         return None
+    return accuracy.estimate, v.estimate
+
+
+def _point(entry: Figured, name: str) -> Point | None:
+    place = _place(entry)
+    if place is None:
+        return None
+    accuracy, v = entry.numbers["accuracy"], entry.numbers["V.corrected"]
+    detectable = entry.numbers.get("detectable_V")
+    words = (
+        f"{name}: accuracy {show(accuracy).text}, V {show(v).text} {show(v).interval}, smallest V it would have shown "
+        f"{show(detectable).text}, {entry.view.words.lower()}"
+    )
     return Point(
-        name=entry.cell.dataset.id,
+        name=name,
+        words=words,
         verdict=entry.view.verdict,
-        accuracy=accuracy.estimate,
-        v=v.estimate,
+        accuracy=place[0],
+        v=place[1],
         low=v.low,
         high=v.high,
         detectable=detectable.estimate if detectable else None,
-    )
-
-
-def _point_words(entry: Figured) -> str:
-    accuracy, v = show(entry.numbers.get("accuracy")), show(entry.numbers.get("V.corrected"))
-    detectable = show(entry.numbers.get("detectable_V"))
-    return (
-        f"{entry.cell.dataset.id}: accuracy {accuracy.text}, V {v.text} {v.interval}, "
-        f"smallest detectable V {detectable.text}, {entry.view.words.lower()}"
     )
 
 

@@ -19,6 +19,8 @@ class Point:
     """One cell: accuracy, V with interval, and the smallest V it could have shown."""
 
     name: str
+    words: str
+    """The numbers, for the text alternative."""
     verdict: str
     accuracy: float
     v: float
@@ -41,7 +43,7 @@ def draw_capability(points: Sequence[Point], band: tuple[float, float], top: flo
         axes.axvspan(*band, color=SENTINEL.surface, linewidth=0, zorder=0)
         axes.text(sum(band) / 2, top * 0.975, "middle band", color=SENTINEL.muted, ha="center", va="top", fontsize=7)
         axes.set_xlim(-0.02, 1.02)
-        axes.set_ylim(-0.02 * top, top)
+        axes.set_ylim(-0.02 * top, 1.03 * top)
         ticks = [top * share for share in (0, 0.25, 0.5, 0.75, 1)]
         axes.set_yticks(ticks, [proportion(tick, 2) for tick in ticks])
         axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100%"])
@@ -51,6 +53,13 @@ def draw_capability(points: Sequence[Point], band: tuple[float, float], top: flo
         if labelled:
             _label_points(axes, points, top, SENTINEL)
         return svg_bytes(figure)
+
+
+def v_limit(points: Sequence[Point]) -> float:
+    """Return a round limit of the axis of V that holds all points, intervals and bars."""
+    ends = (end for point in points for end in (point.v, point.high, point.detectable) if end is not None)
+    reach = max(ends, default=0.0)
+    return next((limit for limit in (0.2, 0.4, 0.6, 0.8) if reach <= 0.92 * limit), 1.0)
 
 
 def _plot_point(axes: Axes, point: Point, theme: Theme) -> None:
@@ -82,8 +91,7 @@ def _label_points(axes: Axes, points: Sequence[Point], top: float, theme: Theme)
     for point, height in zip(ordered, heights, strict=True):
         line = ([point.accuracy, 1.04, 1.09], [point.v, height * top, height * top])
         axes.plot(*line, color=theme.muted, linewidth=0.5, alpha=0.7, clip_on=False, zorder=2)
-        style = {"color": theme.ink, "va": "center", "fontsize": 7.5, "clip_on": False}
-        axes.text(1.11, height * top, shorten(point.name, 17), **style)
+        axes.text(1.11, height * top, shorten(point.name, 17), color=theme.ink, va="center", size=7.5, clip_on=False)
 
 
 def spread(heights: Sequence[float], gap: float, limit: float) -> list[float]:
