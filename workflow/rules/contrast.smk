@@ -6,14 +6,16 @@
 
 rule estimate_cell:
     input:
-        RESULTS + "/outcomes/{experiment}/{model}/{dataset}.parquet",
+        f"{RESULTS}/outcomes/{{experiment}}/{{model}}/{{dataset}}.parquet",
     output:
-        estimates=RESULTS + "/cells/{experiment}/{model}/{dataset}.parquet",
-        record=RESULTS + "/cells/{experiment}/{model}/{dataset}.parquet.record.json",
+        estimates=f"{RESULTS}/cells/{{experiment}}/{{model}}/{{dataset}}.parquet",
+        record=f"{RESULTS}/cells/{{experiment}}/{{model}}/{{dataset}}.parquet.record.json",
     log:
-        LOGS + "/contrast/{experiment}/{model}/{dataset}.log",
+        f"{LOGS}/contrast/{{experiment}}/{{model}}/{{dataset}}.log",
     benchmark:
-        LOGS + "/contrast/{experiment}/{model}/{dataset}.tsv"
+        f"{LOGS}/contrast/{{experiment}}/{{model}}/{{dataset}}.tsv"
+    conda:
+        "../../envs/counterbalance.yaml"
     params:
         study=STUDY_FILE,
         key=key_of("contrast"),
@@ -35,9 +37,11 @@ rule combine_estimates:
         f"{LOGS}/combine.log",
     benchmark:
         f"{LOGS}/combine.tsv"
+    conda:
+        "../../envs/counterbalance.yaml"
     params:
         study=STUDY_FILE,
-        plan=plan_hash(study),
+        plan=frozen_plan,
         key=key_of("combine"),
     shell:
         "counterbalance --log {log:q} combine --study {params.study:q}"

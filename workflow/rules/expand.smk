@@ -4,22 +4,19 @@
 # Leaves: trials/EXPERIMENT/DATASET.parquet.
 
 
-def prompt_files(wildcards):
-    prompt = study.experiment(wildcards.experiment).prompt
-    return [prompt.template] + ([prompt.examples] if prompt.examples else [])
-
-
 rule expand_trials:
     input:
-        kept=RESULTS + "/items/{dataset}.parquet",
+        kept=f"{RESULTS}/items/{{dataset}}.parquet",
         prompts=prompt_files,
     output:
-        trials=RESULTS + "/trials/{experiment}/{dataset}.parquet",
-        record=RESULTS + "/trials/{experiment}/{dataset}.parquet.record.json",
+        trials=f"{RESULTS}/trials/{{experiment}}/{{dataset}}.parquet",
+        record=f"{RESULTS}/trials/{{experiment}}/{{dataset}}.parquet.record.json",
     log:
-        LOGS + "/expand/{experiment}/{dataset}.log",
+        f"{LOGS}/expand/{{experiment}}/{{dataset}}.log",
     benchmark:
-        LOGS + "/expand/{experiment}/{dataset}.tsv"
+        f"{LOGS}/expand/{{experiment}}/{{dataset}}.tsv"
+    conda:
+        "../../envs/counterbalance.yaml"
     params:
         study=STUDY_FILE,
         key=key_of("expand"),

@@ -7,15 +7,20 @@
 
 rule freeze_preregistration:
     input:
-        trials=[str(layout.trials(e.id, d.id).relative_to(study.root)) for e, d in study.trial_sets()],
+        trials=[
+            str(layout.trials(e.id, d.id).relative_to(study.root))
+            for e, d in study.trial_sets()
+        ],
     output:
         f"{RESULTS}/freeze.receipt.json",
     log:
         f"{LOGS}/freeze.log",
     benchmark:
         f"{LOGS}/freeze.tsv"
+    conda:
+        "../../envs/counterbalance.yaml"
     params:
         study=STUDY_FILE,
-        plan=plan_hash(study),
+        plan=frozen_plan,
     shell:
         "counterbalance --log {log:q} freeze --study {params.study:q}"

@@ -1,26 +1,41 @@
-# Prepare: source files to checked items.
+# Prepare: the study file to resolved settings, and source files to checked items.
 #
 # Needs:  the data files that the study names (local, or pinned hf:// paths with their hash).
-# Leaves: items/DATASET.parquet, and rejected/DATASET.parquet with a reason for every excluded row.
+# Leaves: study.json with every setting, items/DATASET.parquet, and rejected/DATASET.parquet with a reason for every excluded row.
 
 
-def data_file(wildcards):
-    path = study.dataset(wildcards.dataset).path
-    return [] if path.startswith("hf://") else str(path)
+rule resolve_study:
+    input:
+        STUDY_FILE,
+    output:
+        f"{RESULTS}/study.json",
+        f"{RESULTS}/study.json.record.json",
+    log:
+        f"{LOGS}/resolve.log",
+    benchmark:
+        f"{LOGS}/resolve.tsv"
+    conda:
+        "../../envs/counterbalance.yaml"
+    params:
+        key=key_of("resolve"),
+    shell:
+        "counterbalance --log {log:q} resolve --study {input:q}"
 
 
 rule prepare_items:
     input:
         data_file,
     output:
-        kept=RESULTS + "/items/{dataset}.parquet",
-        kept_record=RESULTS + "/items/{dataset}.parquet.record.json",
-        rejected=RESULTS + "/rejected/{dataset}.parquet",
-        rejected_record=RESULTS + "/rejected/{dataset}.parquet.record.json",
+        kept=f"{RESULTS}/items/{{dataset}}.parquet",
+        kept_record=f"{RESULTS}/items/{{dataset}}.parquet.record.json",
+        rejected=f"{RESULTS}/rejected/{{dataset}}.parquet",
+        rejected_record=f"{RESULTS}/rejected/{{dataset}}.parquet.record.json",
     log:
-        LOGS + "/prepare/{dataset}.log",
+        f"{LOGS}/prepare/{{dataset}}.log",
     benchmark:
-        LOGS + "/prepare/{dataset}.tsv"
+        f"{LOGS}/prepare/{{dataset}}.tsv"
+    conda:
+        "../../envs/counterbalance.yaml"
     params:
         study=STUDY_FILE,
         key=key_of("prepare"),

@@ -7,19 +7,26 @@
 
 rule query_replies:
     input:
-        trials=RESULTS + "/trials/{experiment}/{dataset}.parquet",
+        trials=f"{RESULTS}/trials/{{experiment}}/{{dataset}}.parquet",
         frozen=frozen_record,
     output:
-        replies=RESULTS + "/replies/{experiment}/{model}/{dataset}.parquet",
-        record=RESULTS + "/replies/{experiment}/{model}/{dataset}.parquet.record.json",
+        replies=f"{RESULTS}/replies/{{experiment}}/{{model}}/{{dataset}}.parquet",
+        record=f"{RESULTS}/replies/{{experiment}}/{{model}}/{{dataset}}.parquet.record.json",
     log:
-        LOGS + "/query/{experiment}/{model}/{dataset}.log",
+        f"{LOGS}/query/{{experiment}}/{{model}}/{{dataset}}.log",
     benchmark:
-        LOGS + "/query/{experiment}/{model}/{dataset}.tsv"
+        f"{LOGS}/query/{{experiment}}/{{model}}/{{dataset}}.tsv"
+    conda:
+        "../../envs/counterbalance.yaml"
     params:
         study=STUDY_FILE,
-        plan=plan_hash(study),
+        plan=frozen_plan,
         key=key_of("query"),
     shell:
         "counterbalance --log {log:q} query --study {params.study:q} --experiment {wildcards.experiment:q}"
         " --model {wildcards.model:q} --dataset {wildcards.dataset:q} --progress plain"
+
+
+# A dry run says what it will cost before anything is asked.
+if {"-n", "--dry-run", "--dryrun"} & set(sys.argv):
+    shell("counterbalance plan --study {STUDY_FILE:q} >&2")

@@ -27,9 +27,11 @@ rule render_report:
         f"{LOGS}/report.log",
     benchmark:
         f"{LOGS}/report.tsv"
+    conda:
+        "../../envs/counterbalance.yaml"
     params:
         study=STUDY_FILE,
-        plan=plan_hash(study),
+        plan=frozen_plan,
         key=key_of("report"),
     shell:
         "counterbalance --log {log:q} report --study {params.study:q}"

@@ -6,15 +6,17 @@
 
 rule score_replies:
     input:
-        trials=RESULTS + "/trials/{experiment}/{dataset}.parquet",
-        replies=RESULTS + "/replies/{experiment}/{model}/{dataset}.parquet",
+        trials=f"{RESULTS}/trials/{{experiment}}/{{dataset}}.parquet",
+        replies=f"{RESULTS}/replies/{{experiment}}/{{model}}/{{dataset}}.parquet",
     output:
-        outcomes=RESULTS + "/outcomes/{experiment}/{model}/{dataset}.parquet",
-        record=RESULTS + "/outcomes/{experiment}/{model}/{dataset}.parquet.record.json",
+        outcomes=f"{RESULTS}/outcomes/{{experiment}}/{{model}}/{{dataset}}.parquet",
+        record=f"{RESULTS}/outcomes/{{experiment}}/{{model}}/{{dataset}}.parquet.record.json",
     log:
-        LOGS + "/score/{experiment}/{model}/{dataset}.log",
+        f"{LOGS}/score/{{experiment}}/{{model}}/{{dataset}}.log",
     benchmark:
-        LOGS + "/score/{experiment}/{model}/{dataset}.tsv"
+        f"{LOGS}/score/{{experiment}}/{{model}}/{{dataset}}.tsv"
+    conda:
+        "../../envs/counterbalance.yaml"
     params:
         study=STUDY_FILE,
         key=key_of("score"),

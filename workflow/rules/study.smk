@@ -1,9 +1,10 @@
 # Study: load and check the settings once, for all rules.
 #
 # Needs:  the study file.
-# Leaves: results/STUDY/study.json, every setting with its default.
+# Leaves: nothing; the settings, paths and input functions that the rules share.
 
 import os
+import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -28,7 +29,9 @@ except CounterbalanceError as error:
     raise WorkflowError(str(error))
 
 if study.root != Path.cwd():
-    raise WorkflowError(f"{STUDY_FILE} belongs to the project in {study.root}; run snakemake there.")
+    raise WorkflowError(
+        f"{STUDY_FILE} belongs to the project in {study.root}; run snakemake there."
+    )
 
 layout = study.layout
 RESULTS = f"results/{study.config.id}"
@@ -55,17 +58,21 @@ def frozen_record(wildcards):
         raise WorkflowError(str(error))
 
 
-rule resolve_study:
-    input:
-        STUDY_FILE,
-    output:
-        f"{RESULTS}/study.json",
-        f"{RESULTS}/study.json.record.json",
-    log:
-        f"{LOGS}/resolve.log",
-    benchmark:
-        f"{LOGS}/resolve.tsv"
-    params:
-        key=key_of("resolve"),
-    shell:
-        "counterbalance --log {log:q} resolve --study {input:q}"
+def frozen_plan(wildcards):
+    """The plan's hash; what is wrong with the plan is said here, before any job."""
+    try:
+        return plan_hash(study)
+    except CounterbalanceError as error:
+        raise WorkflowError(str(error))
+
+
+def data_file(wildcards):
+    """The data set's file; a pinned hf:// path is fetched and checked by prepare itself."""
+    path = study.dataset(wildcards.dataset).path
+    return [] if path.startswith("hf://") else str(path)
+
+
+def prompt_files(wildcards):
+    """The experiment's template and, where named, its solved examples."""
+    prompt = study.experiment(wildcards.experiment).prompt
+    return [prompt.template] + ([prompt.examples] if prompt.examples else [])

@@ -14,6 +14,8 @@ rule write_manifest:
         f"{LOGS}/manifest.log",
     benchmark:
         f"{LOGS}/manifest.tsv"
+    conda:
+        "../../envs/counterbalance.yaml"
     params:
         study=STUDY_FILE,
         key=key_of("manifest"),
@@ -30,8 +32,9 @@ rule verify_results:
         f"{LOGS}/verify.log",
     benchmark:
         f"{LOGS}/verify.tsv"
+    conda:
+        "../../envs/counterbalance.yaml"
     params:
-        folder=RESULTS,
         key=key_of("manifest"),
     shell:
-        "counterbalance --log {log:q} verify {params.folder:q} --output {output:q}"
+        'counterbalance --log {log:q} verify "$(dirname {input:q})" --output {output:q}'

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
 from counterbalance.artifacts import SCHEMAS, table_from_rows, write_record, write_table
 from counterbalance.canonical import canonical_json, sha256_json
 from counterbalance.config import Study, load_study

@@ -6,13 +6,14 @@ import subprocess
 import time
 
 import pytest
+
 from counterbalance.artifacts import SCHEMAS, read_record, table_from_rows, write_table
 from counterbalance.canonical import parse_json, sha256_bytes, sha256_file
 from counterbalance.errors import ConfigError, GateError, InputError
 from counterbalance.ledger import Observed
 from counterbalance.prereg.gate import check_gate, plan_hash
 from counterbalance.prereg.parts import table_digest
-from counterbalance.prereg.record import inspect_chain, read_chain
+from counterbalance.prereg.record import inspect_chain, read_chain, write_frozen
 from counterbalance.stages import freeze as stage
 from counterbalance.stages.freeze import freeze
 
@@ -372,6 +373,23 @@ def test_each_damage_has_its_own_sentence(three_records, name) -> None:
         check_gate(three_records.study, trials=False)
     with pytest.raises(GateError, match=message):
         freeze(three_records.study, reason="to hide it")
+
+
+def test_what_changed_is_said_before_what_is_stale(project) -> None:
+    freeze(project.study)
+    project.edit("tiny.yaml", "seed: 7", "seed: 8")
+    with pytest.raises(GateError, match=r"settings\.seed: 7 -> 8"):
+        freeze(project.study)
+    with pytest.raises(InputError, match="made with other settings"):
+        freeze(project.study, reason="another seed")
+
+
+def test_a_record_is_never_written_twice(project) -> None:
+    record = freeze(project.study)
+    data = record.path.read_bytes()
+    with pytest.raises(GateError, match="a frozen file is never overwritten"):
+        write_frozen(project.study.layout, record.body.model_copy(update={"late": True}))
+    assert record.path.read_bytes() == data
 
 
 def test_other_files_beside_the_records_are_left_alone(project) -> None:

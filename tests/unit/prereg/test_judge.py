@@ -1,11 +1,12 @@
 """Each rule at, below and above its boundary, and every reason for which a prediction cannot be judged."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from counterbalance.artifacts import SCHEMAS, table_from_rows
 from counterbalance.prereg.judge import judge
 from counterbalance.prereg.predictions import PREDICTIONS
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 CELL = {"experiment": "letters", "model": "fair", "subset": "sums"}
 OTHER = {"experiment": "letters", "model": "planted", "subset": "sums"}

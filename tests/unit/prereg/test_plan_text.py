@@ -1,9 +1,10 @@
 """The markdown of a preregistration: what is read, and every way in which it can be wrong, with its line."""
 
 import pytest
+from prereg_cases import WRONG
+
 from counterbalance.errors import ConfigError
 from counterbalance.prereg.plan import load_plan, load_predictions
-from prereg_cases import WRONG
 
 BLOCK = "```yaml predictions\n{}\n```\n"
 ONE = "- {id: P1, experiment: letters, model: fair, subset: sums, quantity: accuracy, rule: at_least, value: 1}"

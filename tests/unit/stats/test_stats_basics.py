@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+
 from counterbalance.errors import DegenerateDataError, InputError
 from counterbalance.stats.counts import slot_counts, sum_by_group, whole_numbers
 from counterbalance.stats.estimate import Result, checked_level

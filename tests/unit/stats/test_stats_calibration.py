@@ -4,6 +4,10 @@ import time
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
 from counterbalance.stats.contingency import contingency_test, pearson_chi2
 from counterbalance.stats.detectable import Nuisance, detectable_v, fit_nuisance, min_unstable
 from counterbalance.stats.proportions import clustered_shares
@@ -11,9 +15,6 @@ from counterbalance.stats.published import run_level_bootstrap
 from counterbalance.stats.relabel import recentred_bootstrap, relabel_accuracy, relabel_picks
 from counterbalance.stats.shape import planned_contrasts
 from counterbalance.stats.vcc import cluster_corrected_v
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy import stats
 
 
 def rates(cells):
@@ -215,3 +216,12 @@ def test_reversing_the_slots_reverses_what_has_a_direction(cell):
         assert backward.first.estimate == pytest.approx(forward.last.estimate, abs=1e-9)
     v, w = (cluster_corrected_v(c, m, n_resamples=1, seed=1) for c, m in ((correct, n), (correct[:, ::-1], n[:, ::-1])))
     assert v.estimate == (None if w.estimate is None else pytest.approx(w.estimate, abs=1e-6))
+
+
+def test_large_cells_get_the_asymptotic_value(respondent, monkeypatch):
+    correct, n, _ = next(iter(respondent(10, accuracy=0.7, tau=0.3, noise=0.3, items=300)))
+    simulated = detectable_v(correct, n, n_simulations=400, seed=1).result
+    monkeypatch.setattr("counterbalance.stats.detectable._LARGE", 100)
+    asymptotic = detectable_v(correct, n, seed=1).result
+    assert asymptotic.estimate == pytest.approx(simulated.estimate, rel=0.08)
+    assert "noncentral" in asymptotic.method

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from counterbalance.stats.contingency import contingency_test
 from counterbalance.stats.counts import slot_counts
 from counterbalance.stats.shape import planned_contrasts

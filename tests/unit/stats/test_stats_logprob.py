@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+
 from counterbalance.errors import InputError
 from counterbalance.stats.logprob import label_logprobs
 from counterbalance.stats.resampling import bca_means

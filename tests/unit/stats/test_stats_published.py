@@ -4,9 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy import stats
+
 from counterbalance.stats.contingency import bergsma_v, contingency_test, pearson_chi2
 from counterbalance.stats.published import classify_v0_1, classify_v0_2, run_level_bootstrap, slot_rank_correlation
-from scipy import stats
 
 
 def one_table(hits, calls):

@@ -4,11 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
-from counterbalance.errors import InputError
-from counterbalance.stats.relabel import recentred_bootstrap, relabel_accuracy, relabel_picks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+
+from counterbalance.errors import InputError
+from counterbalance.stats.relabel import _random_relabellings, recentred_bootstrap, relabel_accuracy, relabel_picks
 
 small_cells = hnp.arrays(np.int64, st.tuples(st.integers(1, 3), st.integers(2, 4)), elements=st.integers(0, 3))
 
@@ -169,3 +170,16 @@ def test_same_seed_same_p(respondent):
 def test_bad_settings_are_refused(bad):
     with pytest.raises(InputError):
         relabel_accuracy([[1, 0]], [[1, 1]], seed=1, **bad)
+
+
+def test_many_equal_items_are_drawn_as_one():
+    """Items of one kind are drawn together; the null mean and variance of the statistic stay those of relabelling.
+
+    With deviations d_q the sum of squared slot totals has mean A = sum |d_q|^2 and variance
+    2 (A^2 - sum |d_q|^4) / (k - 1), since E (x . y)^2 = |x|^2 |y|^2 / (k - 1) for independently shuffled x and y.
+    """
+    deviations = np.repeat([[0.75, -0.25, -0.25, -0.25], [0.5, 0.5, -0.5, -0.5], [0.6, 0.2, -0.3, -0.5]], 20, axis=0)
+    drawn = _random_relabellings(np.ones(deviations.shape, bool), deviations, 20_000, np.random.default_rng(1))
+    squares = (deviations**2).sum(axis=1)
+    assert drawn.mean() == pytest.approx(squares.sum(), rel=0.03)
+    assert drawn.var() == pytest.approx(2 * (squares.sum() ** 2 - (squares**2).sum()) / 3, rel=0.1)

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
+
 from counterbalance.errors import InputError
 from counterbalance.stats.proportions import clopper_pearson, clustered_shares, wilson
 from counterbalance.stats.resampling import bca_means
-from scipy import stats
 
 AD_SERIES = Path(__file__).parents[4] / "shared" / "data" / "ad_series" / "T1_T1c_cells.csv"
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from verification_cases import finish
+
 from counterbalance.artifacts import SCHEMAS, read_record, read_table, table_from_rows, write_table
 from counterbalance.artifacts.records import record_path
 from counterbalance.canonical import parse_json, sha256_file
@@ -14,7 +16,6 @@ from counterbalance.config import Study, load_study
 from counterbalance.files import write_bytes, write_json
 from counterbalance.prereg.record import inspect_chain
 from counterbalance.verification.manifest import build_manifest
-from verification_cases import finish
 
 STUDY = """\
 schema: counterbalance/study/1

@@ -1,6 +1,7 @@
 """Naming the first difference of two tables."""
 
 import pytest
+
 from counterbalance.artifacts import SCHEMAS, table_from_rows
 from counterbalance.verification.differences import compare
 

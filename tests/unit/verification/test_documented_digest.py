@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pyarrow as pa
+
 from counterbalance.artifacts import logical_digest
 
 TEXT = (Path(__file__).parents[3] / "docs" / "verification.md").read_text(encoding="utf-8")

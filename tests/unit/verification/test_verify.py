@@ -5,11 +5,6 @@ import shutil
 
 import pyarrow.parquet as pq
 import pytest
-from counterbalance.canonical import parse_json, sha256_bytes, sha256_file
-from counterbalance.errors import VerificationError
-from counterbalance.files import write_json
-from counterbalance.stages.freeze import freeze
-from counterbalance.stages.verify import verify, write_manifest
 from verification_cases import (
     ESTIMATES,
     ITEMS,
@@ -22,6 +17,12 @@ from verification_cases import (
     finish,
     forge_settings,
 )
+
+from counterbalance.canonical import parse_json, sha256_bytes, sha256_file
+from counterbalance.errors import VerificationError
+from counterbalance.files import write_json
+from counterbalance.stages.freeze import freeze
+from counterbalance.stages.verify import verify, write_manifest
 
 FROZEN = "preregistration/frozen/planted-1.json"
 
@@ -225,8 +226,12 @@ def test_other_code_is_noted_and_what_it_derives_decides(project) -> None:
     project.edit_record(OUTCOMES, lambda record: record.update(code_sha256=sha256_bytes(b"older code")))
     project.follow()
     text = str(verify(project.results))
-    assert re.search(r"code differs from the one that made the artifacts \(.*score.*\)", text)
+    assert re.search(
+        r"code differs from the one that made the artifacts \(.*score.*\).* derives agrees with them", text
+    )
     assert "\nok   outcomes: read again from the replies (30 rows)" in text
+    project.forge(OUTCOMES, "outcomes", lambda rows: rows[5].update(correct=not rows[5]["correct"]))
+    assert "what the present code derives DOES NOT AGREE with them" in refused(project)
 
 
 def test_a_report_of_another_plan_is_found(project) -> None:

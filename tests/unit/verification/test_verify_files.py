@@ -1,13 +1,14 @@
 """Listing and hashing: a bit flipped anywhere, a file missing, a file too many, a manifest that is none."""
 
 import pytest
+from verification_cases import ESTIMATES, ITEMS, OUTCOMES, REPLIES, TRIALS
+
 from counterbalance.canonical import canonical_json, parse_json
 from counterbalance.errors import VerificationError
 from counterbalance.stages.verify import verify
 from counterbalance.verification.findings import Findings
 from counterbalance.verification.manifest import read_manifest
 from counterbalance.verification.walk import check_files, check_listing
-from verification_cases import ESTIMATES, ITEMS, OUTCOMES, REPLIES, TRIALS
 
 FILES = [
     ITEMS,

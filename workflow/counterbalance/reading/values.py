@@ -15,12 +15,12 @@ Kind = Literal["labels", "text", "both", "none", "equal"]
 Tail = Literal["end", "comma", "word"]
 
 _OPENERS: Final = re.compile(
-    r"""(?:[ "'(\[{<$*_|\u00ab\u2039\u300c\u300e\u3010\u3014\u3008\u300a\u2022]|\\[A-Za-z]{2,20}\*? ?\{)+"""
+    r"""(?:[ "'(\[{<$*_|\u00ab\u2039\u300c\u300e\u3010\u3014\u3008\u300a\u2022]|\\[A-Za-z]{2,20}\*? ?\{){1,12}"""
 )
-_CLOSERS: Final = re.compile(r"""(?:[)\]}>"'$\u00bb\u203a\u300d\u300f\u3011\u3015\u3009\u300b]|\*\*+|__+)*""")
+_CLOSERS: Final = re.compile(r"""(?:[)\]}>"'$\u00bb\u203a\u300d\u300f\u3011\u3015\u3009\u300b]|\*\*|__){0,12}""")
 _LINK: Final = re.compile(r" ?(?::|=>?|->|\u2192|\u21d2|\u2014|\u2013|-(?= ))")
 _ECHO: Final = re.compile(r" ?[(\[]([^()\[\]\n]{1,80})[)\]](?= ?[:=])")
-_BULLET: Final = re.compile(r"(?:[-*\u2022] )?[\"'(\[{<*_]*")
+_BULLET: Final = re.compile(r"(?:[-*\u2022] )?[\"'(\[{<*_]{0,8}")
 _REST: Final = re.compile(r"""(?:[.):,;!?]| ?[-\u2013\u2014=](?= )| (?=[(\["'\u00ab]))?[ "'(\[\u00ab]*""")
 _LINE_END: Final = re.compile(r"[.!?]?(?=\n|$)")
 _MAX_STEPS: Final = 24

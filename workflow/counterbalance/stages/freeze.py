@@ -23,6 +23,7 @@ from counterbalance.prereg.record import (
     write_frozen,
 )
 from counterbalance.rerun import code_sha256, settings_sha256
+from counterbalance.stages.command import command_line
 
 RECEIPT_SCHEMA = "counterbalance/receipt/1"
 _CODE = ("prepare", "expand", "query", "score", "contrast", "report")
@@ -53,13 +54,16 @@ def freeze(study: Study, *, reason: str | None = None) -> FrozenRecord:
     if reason is not None and not reason.strip():
         raise GateError('the reason is empty; say why the plan is amended, for example --reason "a typo in item 12"')
     plan, parts, record = present(study)
+    changes = changed_plan(study, record, plan, parts) if record else []
+    if record and changes and reason is None:
+        raise GateError(refusal(study, record, changes))
     _require_current(study)
     if record is None:
         if reason is not None:
             raise GateError(f"study {study.config.id!r} has no frozen record to amend; freeze without --amend")
         record = write_frozen(study.layout, _body(study, plan, parts, None, None))
     else:
-        changes = changed_plan(study, record, plan, parts) + changed_tables(study, record)
+        changes += changed_tables(study, record)
         if changes and reason is None:
             raise GateError(refusal(study, record, changes))
         if not changes and reason is not None:
@@ -118,10 +122,10 @@ def _require_current(study: Study) -> None:
     for path, stage, names in made:
         why = _stale(study, path, stage, names)
         if why:
-            arguments = " ".join(f"--{key} {value}" for key, value in names.items())
+            command = " ".join(command_line(study, stage, **names))
             raise InputError(
-                f"{relative(path, study.root)}: {why}; make it again before freezing: counterbalance {stage} "
-                f"--study {relative(study.path, study.root)} {arguments}"
+                f"{relative(path, study.root)}: {why}; make it again before freezing: {command} (or all that need "
+                f"it: snakemake --cores 2 --configfile {relative(study.path, study.root)} freeze_preregistration)"
             )
 
 

@@ -12,6 +12,7 @@ from counterbalance.stats.resampling import Seed, generator
 from counterbalance.stats.slotmeans import observed_means
 
 _GRID = (0.4, 0.7, 0.9, 1.05, 1.25, 1.6, 2.5, 4.5)
+_SIMULATED = 400_000
 _LARGE = 4_000
 _NULL_CELLS = 20
 _LARGEST = 20.0
@@ -93,10 +94,11 @@ def detectable_v(
 
     For speed the null distribution of the relabelling test is not drawn but taken as a chi-squared with its exact mean
     and variance (with many items, the generalised Cochran Q), with the added rule that fewer than `min_unstable` items
-    that change never reject. Cells of more than 4,000 items x slots get the asymptotic value, which is within about
-    2 per cent of the simulated one there.
+    that change never reject. Cells of more than 4,000 items x slots get the asymptotic value, which is within a few
+    per cent of the simulated one there; below that, large cells are simulated less often.
     """
     counts = slot_counts(correct, n)
+    n_simulations = min(n_simulations, max(200, _SIMULATED // max(counts.n.size, 1)))
     asymptotic = counts.n.size > _LARGE
     how = "noncentral chi-squared" if asymptotic else f"{n_simulations} simulated cells per effect, moment-matched null"
     method = (

@@ -12,7 +12,6 @@ from counterbalance.prereg.gate import changed_tables
 from counterbalance.prereg.parts import hash_file, plan_parts
 from counterbalance.prereg.plan import load_plan
 from counterbalance.prereg.record import FrozenRecord, inspect_chain
-from counterbalance.rerun import code_sha256
 from counterbalance.stages.freeze import RECEIPT_SCHEMA
 from counterbalance.verification.findings import Findings
 from counterbalance.verification.manifest import Manifest
@@ -95,18 +94,6 @@ def _check_plan(study: Study, record: FrozenRecord, findings: Findings) -> None:
     if absent:
         findings.note(f"not compared with their frozen hashes, because not here: {', '.join(sorted(absent))}")
     findings.check(problems, "plan: text, predictions, settings, items and trials are the frozen ones")
-
-
-def tell_code(made: Iterable[Record], findings: Findings) -> None:
-    """Note which stages ran with other code than is here."""
-    ran = {(record.stage, record.code_sha256) for record in made}
-    here = {stage: code_sha256(stage) for stage in {stage for stage, _ in ran}}
-    other = sorted({stage for stage, code in ran if code != here[stage]})
-    if other:
-        findings.note(
-            f"code differs from the one that made the artifacts ({', '.join(other)}), as expected after an update; "
-            "what follows says whether the present code derives the same"
-        )
 
 
 def _pairs(files: list[tuple[str, str]]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from counterbalance.artifacts import SCHEMAS, ArtifactSchema, read_table
+from counterbalance.artifacts import SCHEMAS, ArtifactSchema, Record, read_table
 from counterbalance.artifacts.records import relative
 from counterbalance.calls import TRIAL_COLUMNS, plan_calls
 from counterbalance.config import Cell, Dataset, Experiment, Study
@@ -21,6 +21,7 @@ from counterbalance.items.prepare import prepare_table
 from counterbalance.items.source import read_source
 from counterbalance.prereg.judge import judge
 from counterbalance.prereg.record import FrozenRecord
+from counterbalance.rerun import code_sha256
 from counterbalance.stages.contrast import combine_tables, estimate_cell_table
 from counterbalance.stages.score import score_slices
 from counterbalance.vendors import get_vendor
@@ -45,9 +46,17 @@ class Rederivation:
         self._skipped: list[str] = []
         self._rows = 0
 
-    def run(self, frozen: FrozenRecord | None) -> None:
-        """Check items, prompts, replies, outcomes, estimates and verdicts, in this order."""
-        study = self._study
+    def run(self, frozen: FrozenRecord | None, made: Iterable[Record]) -> None:
+        """Check items, prompts, replies, outcomes, estimates and verdicts, in this order.
+
+        Parameters
+        ----------
+        frozen
+            The record whose predictions are judged.
+        made
+            The artifacts' records, which name the code that made them.
+        """
+        study, before = self._study, self._findings.failures
         sets, cells = list(study.trial_sets()), list(study.cells())
         self._step("items: read again from the data", [partial(self._items, entry) for entry in study.used_datasets()])
         self._step("prompts: rendered again, each with its hash", [partial(self._prompts, *pair) for pair in sets])
@@ -61,6 +70,13 @@ class Rederivation:
             self._findings.note(
                 f"last digits of reals differ, by at most {max(self._rounded.values()):.1e} of the number, as between "
                 f"processors or library versions: {', '.join(self._rounded)}"
+            )
+        other = _other_code(made)
+        if other:
+            agrees = "agrees" if self._findings.failures == before else "DOES NOT AGREE"
+            self._findings.note(
+                f"code differs from the one that made the artifacts ({', '.join(other)}), as expected after an update: "
+                f"what the present code derives {agrees} with them"
             )
 
     def _step(self, name: str, checks: Iterable[Callable[[], Problems]]) -> None:
@@ -158,6 +174,12 @@ class Rederivation:
         if found.rounding:
             self._rounded[name] = found.rounding
         return [] if found.text is None else [f"{name}: {found.text}"]
+
+
+def _other_code(made: Iterable[Record]) -> list[str]:
+    ran = {(record.stage, record.code_sha256) for record in made}
+    here = {stage: code_sha256(stage) for stage in {stage for stage, _ in ran}}
+    return sorted({stage for stage, code in ran if code != here[stage]})
 
 
 def _names(cell: Cell) -> tuple[str, str, str]:

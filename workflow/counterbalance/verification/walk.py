@@ -53,8 +53,9 @@ def check_files(root: Path, manifest: Manifest, findings: Findings) -> None:
         elif not same_bytes:
             problems.append(f"{entry.path}: its bytes are not those listed; get it again")
     count = len(manifest.artifacts)
-    holds = f"files: {count} artifacts and their {count} records hash as listed, and the content of {tables} tables does"
-    findings.check(problems, holds)
+    findings.check(
+        problems, f"files: {count} artifacts and their records hash as listed, {tables} tables by content too"
+    )
 
 
 def _check_table(path: Path, entry: Artifact, same_bytes: bool) -> list[str]:

@@ -136,31 +136,25 @@ def _could_have_seen(cell: CellNumbers, context: Context) -> str:
 
 def headline(verdicts: Sequence[str], analysis: Analysis) -> str:
     """Say in one sentence what an experiment found over its cells."""
-    counts = Counter(verdicts)
+    counts = Counter(verdict if verdict in VERDICTS else "" for verdict in verdicts)
     total = len(verdicts)
-    parts = []
-    if counts["bias"]:
-        parts.append(f"{counts['bias']} of {total} cells {_agree(counts['bias'], 'answers', 'answer')} by position")
-    else:
-        parts.append(f"none of {total} cells is seen to answer by position" if total > 1 else "no bias is seen")
-    if counts["no_bias_seen"]:
-        parts.append(
-            f"{counts['no_bias_seen']} {_agree(counts['no_bias_seen'], 'shows', 'show')} no bias and would have shown "
-            f"V ≥ {proportion(analysis.measurable_v, 2)} with {percent(analysis.detectable_power)} power"
-        )
-    if counts["not_measurable"]:
-        parts.append(f"{counts['not_measurable']} could not have shown it either way")
-    if counts["degenerate"]:
-        parts.append(f"{counts['degenerate']} {_agree(counts['degenerate'], 'has', 'have')} nothing to test")
-    other = total - sum(counts[name] for name in VERDICTS)
-    if other:
-        parts.append(f"{other} {_agree(other, 'has', 'have')} no verdict")
-    text = "; ".join(parts)
-    return f"{text[0].upper()}{text[1:]}."
-
-
-def _agree(number: int, one: str, many: str) -> str:
-    return one if number == 1 else many
+    seen = f"V ≥ {proportion(analysis.measurable_v, 2)} with {percent(analysis.detectable_power)} power"
+    phrases = {
+        "bias": ("answers by position", "answer by position"),
+        "no_bias_seen": (f"shows no bias and would have shown {seen}", f"show no bias and would have shown {seen}"),
+        "not_measurable": ("could not have shown it either way",) * 2,
+        "degenerate": ("has nothing to test", "have nothing to test"),
+        "": ("has no verdict", "have no verdict"),
+    }
+    if total == 1:
+        return f"The one cell {phrases[next(iter(counts))][0]}."
+    parts = [] if counts["bias"] else [f"None of {total} cells is seen to answer by position"]
+    for verdict, (one, many) in phrases.items():
+        number = counts[verdict]
+        if number:
+            who = str(number) if parts else f"{number} of {total} cells"
+            parts.append(f"{who} {one if number == 1 else many}")
+    return f"{'; '.join(parts)}."
 
 
 def _as_sentence(text: str) -> str:
