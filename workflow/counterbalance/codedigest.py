@@ -1,6 +1,7 @@
 """A digest of the code that a stage runs, so that editing the report does not score again."""
 
 import ast
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -46,13 +47,21 @@ def _imports(name: str) -> list[str]:
     found: list[str] = []
     if path is None:
         return found
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    for node in _executed(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
             found.extend(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             found.append(node.module)
             found.extend(f"{node.module}.{alias.name}" for alias in node.names)
     return [entry for entry in found if entry.split(".")[0] == _PACKAGE]
+
+
+def _executed(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield all nodes but those that only a type checker sees."""
+    yield tree
+    for child in ast.iter_child_nodes(tree):
+        if not (isinstance(child, ast.If) and isinstance(child.test, ast.Name) and child.test.id == "TYPE_CHECKING"):
+            yield from _executed(child)
 
 
 def _find(name: str) -> Path | None:

@@ -18,12 +18,17 @@ STAGES = ("resolve", "prepare", "expand", "freeze", "query", "score", "contrast"
 _DOORS = {"expand": "expand", "score": "score", "contrast": "estimate", "combine": "verdict"}
 
 
-def code_sha256(stage: str) -> str:
-    """Digest of the code that a stage runs, the door of every design that it goes through included."""
+def code_modules(stage: str) -> list[str]:
+    """Return the modules where a stage's code starts: its own, and its door in every design."""
     modules = [f"stages.{_MODULES.get(stage, stage)}"]
     if stage in _DOORS:
         modules += [f"designs.{design}.{_DOORS[stage]}" for design in DESIGNS]
-    return stage_digest(*modules)
+    return modules
+
+
+def code_sha256(stage: str) -> str:
+    """Digest of the code that a stage runs, everything it imports from this package included."""
+    return stage_digest(*code_modules(stage))
 
 
 def settings_sha256(study: Study, stage: str, **names: str) -> str:

@@ -10,6 +10,7 @@ rule render_report:
         estimates=f"{RESULTS}/estimates.parquet",
         predictions=f"{RESULTS}/predictions.parquet",
         rejected=[f"{RESULTS}/rejected/{d.id}.parquet" for d in study.used_datasets()],
+        templates=[str(path) for path in sorted(Path("workflow/report").glob("*.j2"))],
         frozen=frozen_record,
     output:
         html=report(

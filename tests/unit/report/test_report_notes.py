@@ -1,3 +1,5 @@
+from collections.abc import Mapping
+
 import pytest
 
 from counterbalance.config import Analysis
@@ -8,11 +10,11 @@ from counterbalance.report.numbers import Number
 CONTEXT = Context(Analysis(), 0.25)
 
 
-def cell(**values: dict[str, object]) -> dict[str, Number]:
+def cell(**values: Mapping[str, object]) -> dict[str, Number]:
     row: dict[str, object] = dict.fromkeys(Number.__dataclass_fields__)
     row |= {"method": "m", "n_items": 50, "n_calls": 1200, "status": "ok"}
     names = {name: name.replace("__", ".") for name in values}
-    return {names[name]: Number.from_row(row | {"quantity": names[name]} | fields) for name, fields in values.items()}
+    return {names[name]: Number.from_row({**row, "quantity": names[name], **fields}) for name, fields in values.items()}
 
 
 BIASED = cell(

@@ -9,17 +9,19 @@ is loaded when a stage goes through it, so that a stage's code digest covers its
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from counterbalance.config import Analysis, Dataset, Experiment, Study
-from counterbalance.stats.estimate import Result
+
+if TYPE_CHECKING:
+    from counterbalance.stats.estimate import Result
 
 Expand = Callable[[Study, Experiment, Dataset, pa.Table], Iterator[pa.Table]]
 Score = Callable[[Experiment, pa.Table, pa.Table], pa.Table]
-Verdict = Callable[[Analysis, Mapping[str, Mapping[str, Any]]], Result]
-Estimate = Callable[[Analysis, pa.Table], Mapping[str, Result]]
+Verdict = Callable[[Analysis, Mapping[str, Mapping[str, Any]]], "Result"]
+Estimate = Callable[[Analysis, pa.Table], Mapping[str, "Result"]]
 
 
 @dataclass(frozen=True)
