@@ -75,6 +75,15 @@ def test_equal_shares_between_0_and_1_get_wilson():
     assert found.status == "degenerate"
 
 
+def test_shares_of_unequal_calls_stay_between_those_of_the_items():
+    """A ratio of sums: items asked fifty times and items asked twice, all with shares of .5 to .6."""
+    n = np.array([[50], [2]] * 10)
+    hits = np.array([[30], [1]] * 10)
+    found = clustered_shares(hits, n, n_resamples=999, seed=1)[0]
+    assert found.estimate == pytest.approx(31 / 52)
+    assert 0.5 < found.low < found.estimate < found.high < 0.6
+
+
 def test_columns_without_calls_and_resamples_without_calls():
     hits, n = [[1, 0], [0, 0], [2, 0]], [[2, 0], [0, 0], [2, 0]]
     first, second = clustered_shares(hits, n, n_resamples=200, seed=1)

@@ -15,7 +15,7 @@ _TOKEN: Final = re.compile(r"\[\[(?=[^\[\]\n]{1,80}\]\])|\\(?:boxed|fbox) ?\{")
 _SENTENCE: Final = re.compile(r"[.!?\u3002](?=[ \n\"')]|$)|\n")
 _CLAUSE: Final = re.compile(r"[,;:()\u2014\uff0c\u3001]")
 _AFTER_RETRACTION: Final = re.compile(r"[ ,.:;!\n\u2014\u2013-]{0,6}")
-_BEFORE_SUBJECT: Final = re.compile(r"(?:^|[^\w\s]|\n)[ \"'(\[{*_]*$")
+_BEFORE_SUBJECT: Final = re.compile(r"(?:^|[^\w\s/&+]|\n)[ \"'(\[{*_]*$")
 _COLON: Final = re.compile(r"[ *]*[:\n]")
 _LINE_END: Final = re.compile(r"[.!]?(?:\n|$)")
 _WINDOW: Final = 160
@@ -122,7 +122,8 @@ def _subject_cues(src: Source) -> Iterator[Cue]:
             continue
         listed = read_labels(src, hit.start)
         value = listed or Value("labels", (hit.slot,), hit.start, end)
-        verdict = src.grammar.affirms(src.small, value.end)
+        done = value.end
+        verdict = src.grammar.affirms(src.small, done)
         if verdict is None or value.denied:
             continue
         done = verdict

@@ -72,7 +72,7 @@ ENGLISH = Lexicon(
     going_on="since|as|based on|by definition|in this|in the|from the|for the|with the|when|where|although|though|"
     "even though|but|and|which|over|whereas|the|this|these|it|its|we|you|there|they|"
     "here|unless|until|after|before|i think|i believe|i guess|if the|if we|if you|if it|so the|so i|so it|that is|"
-    "both|as it|by the|among|of the|on the|to the|only if|are|at the|per the|is correct|is right|all|any|no other",
+    "both|as it|by the|among|of the|on the|to the|only if|are|at the|per the|all|any|no other",
     contrasts="rather than|instead of|and not|as opposed to",
     closing="clearly|definitely|obviously|certainly|indeed|again|then|overall|anyway|now|here|probably|i think|"
     "i guess|i believe|of course|for sure|too|please|thanks|thank you",

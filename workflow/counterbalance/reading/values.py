@@ -23,8 +23,8 @@ _ECHO: Final = re.compile(r" ?[(\[]([^()\[\]\n]{1,80})[)\]](?= ?[:=])")
 _BULLET: Final = re.compile(r"(?:[-*\u2022] )?[\"'(\[{<*_]{0,8}")
 _REST: Final = re.compile(r"""(?:[.):,;!?]| ?[-\u2013\u2014=](?= )| (?=[(\["'\u00ab]))?[ "'(\[\u00ab]*""")
 _LINE_END: Final = re.compile(r"[.!?]?(?=\n|$)")
-_MAX_STEPS: Final = 24
-_MAX_LABELS: Final = 64
+_MAX_STEPS: Final = 16
+_MAX_LABELS: Final = 32
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,6 @@ class ArtifactRow:
     """One artifact with its hashes."""
 
     path: str
-    stage: str
     rows: str
     sha256: str
     digest: str
@@ -42,6 +41,8 @@ class Provenance:
     """What a reader needs to check the report."""
 
     chain: Sequence[FrozenStep]
+    plan_path: str
+    plan_text: str
     plan_hash: str
     config_sha256: str
     code_differs: Sequence[str]
@@ -52,13 +53,15 @@ class Provenance:
 
 def view_provenance(sources: Sources) -> Provenance:
     """Read the records beside the artifacts and the chain of frozen records."""
-    study = sources.study
+    study, governing = sources.study, sources.chain[-1].body
     records = [read_record(path) for path in expected_artifacts(study) if path != study.layout.report]
     return Provenance(
         chain=[_step(study, record) for record in reversed(sources.chain)],
-        plan_hash=sources.chain[-1].body.plan_hash,
+        plan_path=study.config.preregistration or "",
+        plan_text=governing.parts.plan_text or "",
+        plan_hash=governing.plan_hash,
         config_sha256=study.sha256,
-        code_differs=_code_differs(records, sources.chain[-1].body.code),
+        code_differs=_code_differs(records, governing.code),
         artifacts=[_row(record) for record in records],
         tools=_tools(study.layout.estimates),
         command=f"counterbalance verify results/{study.config.id}",
@@ -67,7 +70,7 @@ def view_provenance(sources: Sources) -> Provenance:
 
 def _row(record: Record) -> ArtifactRow:
     rows = MISSING if record.rows is None else count(record.rows)
-    return ArtifactRow(record.path, record.stage, rows, record.sha256, record.digest or "")
+    return ArtifactRow(record.path, rows, record.sha256, record.digest or "")
 
 
 def _step(study: Study, record: FrozenRecord) -> FrozenStep:

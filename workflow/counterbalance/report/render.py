@@ -41,7 +41,7 @@ def template_hashes() -> dict[str, str]:
 
 @cache
 def _environment(escape: bool) -> Environment:
-    environment = Environment(
+    return Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=escape,
         undefined=StrictUndefined,
@@ -50,14 +50,8 @@ def _environment(escape: bool) -> Environment:
         keep_trailing_newline=True,
         finalize=_finalize,
     )
-    environment.filters["hash"] = _short_hash
-    return environment
 
 
 def _finalize(value: Any) -> Any:
     """Spell out hidden characters in every text that a template prints; escaping follows after it."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _short_hash(value: str) -> str:
-    return f"{value.removeprefix('sha256:')[:12]}…"

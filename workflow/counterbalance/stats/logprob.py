@@ -137,19 +137,18 @@ def _sum_by(item: Indices, values: Array, n_items: int) -> Array:
 def _slot_terms(item: Indices, option: Indices, values: Array, calls: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
     """Return the least-squares slot terms of each item, and whether its arrangements determine them.
 
-    Every call shows each option and each slot once, so a call's own level is orthogonal to both and goes by centring.
-    With R calls and the table M of how often option o sat in slot s, the option terms drop out of the normal
-    equations, which leaves (R I - M'M / R) b = (slot sums) - M'(option sums) / R.
+    Every call shows each option and each slot once, so the call's own term cancels from what follows. With R calls and
+    the table M of how often option o sat in slot s, the option terms drop out of the normal equations, which leaves
+    (R I - M'M / R) b = (slot sums) - M'(option sums) / R.
     """
     n_items, k = len(calls), values.shape[1]
-    centred = values - values.mean(axis=1, keepdims=True)
     sat = np.zeros((n_items, k, k))
     np.add.at(sat, (item[:, None], option, np.arange(k)), 1.0)
-    by_slot = _sum_by(item, centred, n_items)
+    by_slot = _sum_by(item, values, n_items)
     by_option = np.zeros((n_items, k))
-    np.add.at(by_option, (item[:, None], option), centred)
-    left = calls[:, None, None]
-    normal = left * np.eye(k) - np.swapaxes(sat, 1, 2) @ sat / left
+    np.add.at(by_option, (item[:, None], option), values)
+    rounds = calls[:, None, None]
+    normal = rounds * np.eye(k) - np.swapaxes(sat, 1, 2) @ sat / rounds
     right = by_slot - np.einsum("qos,qo->qs", sat, by_option) / calls[:, None]
     # The equal vector is always in the null space; one more such vector and the slots are not determined.
     separable = np.linalg.eigvalsh(normal)[:, 1] > _SINGULAR * calls

@@ -22,7 +22,7 @@ SERIES = (
     ("accuracy", "Accuracy"),
     ("picks", "Picks"),
     ("picks_when_wrong", "Picks when wrong"),
-    ("label_logprob", "Label log-probability, nats"),
+    ("label_logprob", "Log-probability, nats"),
     ("slot_bonus", "Slot bonus, nats"),
 )
 # Head of a column, then the lines of each entry: words in front, and what is shown.
@@ -85,8 +85,6 @@ class CellView:
     sentence: str
     size: str
     v: Shown
-    p: Shown
-    p_picks: Shown
     spark: Spark | None
     facts: Sequence[tuple[str, Shown]]
     accuracy: Shown
@@ -121,8 +119,6 @@ def view_cell(cell: Cell, numbers: CellNumbers, labels: Sequence[str], context: 
         sentence=sentence(numbers, slots, context),
         size=_size(numbers),
         v=show(numbers.get("V.corrected")),
-        p=show_p(numbers.get("relabelling.accuracy"), adjusted=True),
-        p_picks=show_p(numbers.get("relabelling.picks"), adjusted=True),
         spark=_spark(slots, context.even),
         facts=[(term, shown) for term, shown in facts if shown.text != MISSING],
         absent=_absent(facts),

@@ -60,7 +60,7 @@ def cell_pictures(entry: Figured, limit: float) -> list[tuple[str, Picture]]:
         pictures.append((caption, _picture(entry, "picks", "Picks by slot", drawn)))
     if has_series(slots, "slot_bonus"):
         drawn = draw_bonus(slots, verdict, limit)
-        caption = "Slot bonus in nats: what the slot itself adds to a label's log-probability."
+        caption = "Slot bonus in nats: what the slot itself adds to an option's log-probability."
         pictures.append((caption, _picture(entry, "slot_bonus", "Slot bonus in nats", drawn)))
     return pictures
 

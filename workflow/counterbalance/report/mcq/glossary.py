@@ -58,7 +58,7 @@ GLOSSARY = (
     (
         "Slot bonus",
         "slot_bonus.slot_J, label_logprob.slot_J",
-        "From log-probabilities: what a slot adds to its label, in nats, after each item's own content is taken out. "
+        "From log-probabilities: what a slot adds to the option in it, in nats, with the content taken out. "
         "+0.69 nats doubles the odds.",
     ),
     (
