@@ -14,7 +14,8 @@ from counterbalance.vendors.local.server import MIN_TAIL, LlamaServer
 
 QUESTION = "Question: Which of these is a fruit?\n"
 PROMPT = QUESTION + "A. hammer\nB. apple\nC. river\nD. cloud\nAnswer:"
-WORDS = [" hammer", " apple", " river", " cloud"]
+# A text that goes on with words that are easily guessed, so that they are among the listed tokens.
+VERSE = "sofa apple river, sofa apple river, sofa apple river,"
 CHAT = [{"role": "user", "content": "Name a fruit."}]
 # The server counts probabilities in single precision over 49,152 tokens.
 MASS_TOLERANCE = 1e-3
@@ -37,12 +38,12 @@ def test_probabilities_sum_to_at_most_one_and_come_best_first(engine: LocalEngin
 def test_replies_do_not_depend_on_the_calls_before_them_nor_on_a_restart(
     engine: LocalEngine, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    written = engine.generate(PROMPT, 6).text
-    prompts = [PROMPT + written + " and so on", PROMPT, PROMPT, QUESTION, PROMPT[:-30], PROMPT.replace("apple", "pear")]
+    written = engine.generate(PROMPT + " B", 4).text
+    prompts = [PROMPT + " B" + written, PROMPT, PROMPT, QUESTION, PROMPT.replace("river", "pear")]
     warm = [engine.top_logprobs(prompt, 50) for prompt in prompts]
     with LocalEngine(context_tokens=512) as other:
         cold = [other.top_logprobs(prompt, 50) for prompt in reversed(prompts)][::-1]
-        assert other.generate(PROMPT, 6).text == written
+        assert other.generate(PROMPT + " B", 4).text == written
     assert [reply.logprobs for reply in warm] == [reply.logprobs for reply in cold]
     assert [reply.ids for reply in warm] == [reply.ids for reply in cold]
     assert [reply.usage.cached_tokens for reply in warm] != [reply.usage.cached_tokens for reply in cold]
@@ -50,30 +51,28 @@ def test_replies_do_not_depend_on_the_calls_before_them_nor_on_a_restart(
 
 
 def test_option_logprobs_are_a_chain_of_next_tokens(engine: LocalEngine) -> None:
-    found = engine.option_logprobs(PROMPT, [" apple", " apple river", " apple river cloud"])
-    first = engine.top_logprobs(PROMPT, 1000)
-    second = engine.top_logprobs(PROMPT + " apple", 1000)
-    third = engine.top_logprobs(PROMPT + " apple river", 1000)
-    steps = [
-        listed.logprobs[listed.tokens.index(word)]
-        for listed, word in ((first, " apple"), (second, " river"), (third, " cloud"))
-    ]
-    assert found.n_tokens == (1, 2, 3)
-    assert found.logprobs == tuple(itertools.accumulate(steps))
+    found = engine.option_logprobs(VERSE + " sofa", [" apple", " apple river"])
+    first = engine.top_logprobs(VERSE + " sofa", 1000)
+    second = engine.top_logprobs(VERSE + " sofa apple", 1000)
+    apple = first.logprobs[first.tokens.index(" apple")]
+    river = second.logprobs[second.tokens.index(" river")]
+    assert found.n_tokens == (1, 2)
+    assert found.logprobs == (apple, apple + river)
 
 
 def test_option_logprobs_do_not_depend_on_the_other_options(engine: LocalEngine) -> None:
-    words = [*WORDS, " sofa", " apple river"]
-    together = engine.option_logprobs(PROMPT, words).logprobs
-    assert [engine.option_logprobs(PROMPT, [word]).logprobs[0] for word in reversed(words)] == [*reversed(together)]
+    together = engine.option_logprobs(VERSE, [" apple", " sofa", " sofa apple"])
+    assert together.n_tokens == (1, 2, 3)
+    assert engine.option_logprobs(VERSE, [" sofa apple"]).logprobs[0] == together.logprobs[2]
+    assert engine.option_logprobs(VERSE, [" sofa"]).logprobs[0] == together.logprobs[1]
 
 
 def test_words_beyond_the_listed_tokens_get_their_exact_value(engine: LocalEngine) -> None:
     listed = engine.top_logprobs(PROMPT, 1000)
-    (logprob,), (n_tokens,) = (found := engine.option_logprobs(PROMPT, [" Honduras"])).logprobs, found.n_tokens
-    assert n_tokens == 1
+    found = engine.option_logprobs(PROMPT, [" Honduras"])
+    assert found.n_tokens == (1,)
     assert " Honduras" not in listed.tokens
-    assert -100 < logprob < listed.logprobs[-1]
+    assert -100 < found.logprobs[0] < listed.logprobs[-1]
 
 
 def test_characters_of_several_tokens_are_read(engine: LocalEngine) -> None:
@@ -104,9 +103,8 @@ def test_orders_of_one_item_share_most_of_their_tokens(engine: LocalEngine) -> N
 
 
 def test_greedy_writing_repeats_and_drawn_writing_follows_its_seed(engine: LocalEngine) -> None:
-    assert engine.generate(CHAT, 5) != engine.generate(CHAT, 6)
-    assert engine.generate(CHAT, 5).text == engine.generate(CHAT, 5).text
-    drawn = [engine.generate(CHAT, 8, temperature=1.5, seed=seed).text for seed in (1, 2, 1)]
+    assert engine.generate(CHAT, 3).text == engine.generate(CHAT, 3).text
+    drawn = [engine.generate(CHAT, 6, temperature=1.5, seed=seed).text for seed in (1, 2, 1)]
     assert drawn[0] == drawn[2] != drawn[1]
 
 

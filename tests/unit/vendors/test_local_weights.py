@@ -128,7 +128,7 @@ def test_many_at_once_convert_once(tiny: Weights, tmp_path: Path, monkeypatch: p
 
 
 def test_too_small_a_disk_is_told_before_writing(tiny: Weights, tmp_path: Path) -> None:
-    with pytest.raises(VendorError, match="MiB are needed .* COUNTERBALANCE_CACHE"):
+    with pytest.raises(VendorError, match=r"MiB are needed .* COUNTERBALANCE_CACHE"):
         ensure_f32(replace(tiny, f32_bytes=2**60), tmp_path / "cache")
 
 

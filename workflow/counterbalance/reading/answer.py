@@ -117,9 +117,7 @@ class _Reader:
         reading = self._whole(reply, bare) or self._cued(bare) or self._uncued(bare)
         if any(note.startswith("look-alike") for note in reading.notes) and _OTHER_ALPHABET.search(bare):
             reading = Reading("ambiguous", None, reading.candidates, "other_alphabet", reading.notes)
-        return Reading(
-            reading.status, reading.slot, reading.candidates, reading.rule, (*notes, *reading.notes)
-        )
+        return Reading(reading.status, reading.slot, reading.candidates, reading.rule, (*notes, *reading.notes))
 
     def _read_fields(self, fields: tuple[str, ...]) -> Reading:
         """Read the answer fields of a JSON object; those that say nothing do not count."""
@@ -197,9 +195,7 @@ class _Reader:
             if not cues:
                 return None
             refused = is_refusal(src.small, self.grammar, cut=self.cut)
-            return Reading(
-                "refused" if refused else "unparsed", None, names, "refusal" if refused else "denied"
-            )
+            return Reading("refused" if refused else "unparsed", None, names, "refusal" if refused else "denied")
         value = verdict.value
         if verdict.status != "ok" or value is None:
             return Reading(verdict.status, None, names, verdict.rule, verdict.notes)
@@ -243,8 +239,10 @@ def _trim(text: str, labels: LabelSet) -> str:
     text = text.lstrip("*_" + _TRIM).rstrip(_TRIM)
     if not labels.numeric:
         text = text.lstrip("$#>-\u2022*_" + _TRIM).rstrip("$" + _TRIM)
-    while text and unicodedata.category(text[-1]) == "So" and labels.whole(text) is None:
-        text = text[:-1].rstrip(_TRIM)
+    end = len(text)
+    while end > 1 and (text[end - 1] in _TRIM or unicodedata.category(text[end - 1]) == "So"):
+        end -= 1
+    text = text[:end]
     # one star may belong to the word ("A*"); two are what is left of bold type
     return text[:-2].rstrip(_TRIM) if text.endswith(("**", "__")) else text
 
@@ -260,9 +258,7 @@ def _special(src: Source) -> str | None:
         found = src.grammar[kind].match(src.small, begin)
         if found is None:
             continue
-        said = src.grammar.affirms(src.small, found.end()) or src.grammar["copulas"].match(
-            src.small, found.end() + 1
-        )
+        said = src.grammar.affirms(src.small, found.end()) or src.grammar["copulas"].match(src.small, found.end() + 1)
         sentence = found.group().split()[-1]
         verb = src.grammar["copulas"].fullmatch(sentence) or src.grammar["plural"].fullmatch(sentence)
         if said or verb or tail_at(src, found.end()) is not None:

@@ -14,10 +14,11 @@ TENTATIVE, PLAIN, CONCLUDING, FINAL = -1, 0, 1, 2
 _TOKEN: Final = re.compile(r"\[\[(?=[^\[\]\n]{1,80}\]\])|\\(?:boxed|fbox) ?\{")
 _SENTENCE: Final = re.compile(r"[.!?\u3002](?=[ \n\"')]|$)|\n")
 _CLAUSE: Final = re.compile(r"[,;:()\u2014\uff0c\u3001]")
-_AFTER_RETRACTION: Final = re.compile(r"[ ,.:;!\n\u2014\u2013-]{0,6}")
+_AFTER_RETRACTION: Final = re.compile(r"[ ,.:;!\u2014\u2013-]{0,6}")
 _BEFORE_SUBJECT: Final = re.compile(r"(?:^|[^\w\s/&+]|\n)[ \"'(\[{*_]*$")
 _COLON: Final = re.compile(r"[ *]*[:\n]")
 _LINE_END: Final = re.compile(r"[.!]?(?:\n|$)")
+_ENDS_SENTENCE: Final = re.compile(r"[.!?\u3002]|\n|$")
 _WINDOW: Final = 160
 
 
@@ -47,9 +48,7 @@ def _clause_before(src: Source, position: int) -> tuple[str, str]:
     window = src.small[max(0, position - _WINDOW) : position]
     sentence = window[_last_end(_SENTENCE, window) :]
     clause = sentence[_last_end(_CLAUSE, sentence) :]
-    return sentence, clause[
-        max((m.end() for m in src.grammar["clause_breaks"].finditer(clause)), default=0) :
-    ]
+    return sentence, clause[max((m.end() for m in src.grammar["clause_breaks"].finditer(clause)), default=0) :]
 
 
 def _all_cues(src: Source) -> Iterator[Cue]:
@@ -95,11 +94,10 @@ def _word_cues(src: Source) -> Iterator[Cue]:
         return  # "it is 5" is a number as often as a label
     for found in src.grammar["statements"].finditer(src.small):
         if _starts_clause(src, found.start()):
-            values = _labels_only(read_value(src, found.end(), linked=True))
-            yield from _cues(src, found, values, "statement")
+            yield from _cues(src, found, _said_at_once(src, found), "statement")
     for found in src.grammar["concluding"].finditer(src.small):
-        values = _labels_only(read_value(src, found.end(), linked=True))
-        yield from _cues(src, found, tuple(v for v in values if v.tail == "end"), "conclusion")
+        values = tuple(v for v in _said_at_once(src, found) if v.tail == "end")
+        yield from _cues(src, found, values, "conclusion")
 
 
 def _token_cues(src: Source) -> Iterator[Cue]:
@@ -136,10 +134,11 @@ def _subject_cues(src: Source) -> Iterator[Cue]:
 def _corrections(src: Source) -> Iterator[Cue]:
     """Read "wait, B." and "no, C": a label right after a word that takes the last one back."""
     for found in retractions(src, 0, len(src.text)):
+        if found.group()[-1] in ".!;:":
+            continue  # "A. No. B. Yes." goes through the options
         gap = _AFTER_RETRACTION.match(src.text, found.end())
-        values = read_value(src, gap.end() if gap else found.end(), linked=True)
-        for value in _labels_only(values):
-            if value.tail == "end":
+        for value in _said_at_once(src, found, gap.end() if gap else None):
+            if value.tail == "end" and _ENDS_SENTENCE.match(src.text, value.end):
                 yield Cue(found.start(), value, TENTATIVE if value.hedged else FINAL, "correction")
 
 
@@ -189,8 +188,10 @@ def _merge(first: Cue, second: Cue) -> Cue:
     )
 
 
-def _labels_only(values: tuple[Value, ...]) -> tuple[Value, ...]:
-    return tuple(v for v in values if v.kind == "labels" and v.exact)
+def _said_at_once(src: Source, found: re.Match[str], position: int | None = None) -> tuple[Value, ...]:
+    """Give the labels that follow in the same line, as spelled: weak cues are read strictly."""
+    values = read_value(src, found.end() if position is None else position, linked=True)
+    return tuple(v for v in values if v.kind == "labels" and v.exact and "\n" not in src.text[found.end() : v.start])
 
 
 def _starts_clause(src: Source, position: int) -> bool:

@@ -8,7 +8,7 @@ from typing import Final
 
 from counterbalance.errors import InputError
 from counterbalance.reading.normalise import LOOKALIKES, collapse, normalise, skeleton
-from counterbalance.reading.phrases import WORD
+from counterbalance.reading.phrases import NOT_PART_OF_NUMBER, WORD
 
 _TWINS: Final[dict[str, str]] = {}
 for _twin, _latin in LOOKALIKES.items():
@@ -123,9 +123,7 @@ def _check(labels: Sequence[str], cores: Sequence[str]) -> None:
         raise InputError(f"labels: {len(labels)} given; an item needs at least 2 labels to choose from")
     for i, core in enumerate(cores):
         if not core:
-            raise InputError(
-                f"labels: label {i + 1} ({labels[i]!r}) is empty; give each option a visible label"
-            )
+            raise InputError(f"labels: label {i + 1} ({labels[i]!r}) is empty; give each option a visible label")
         if core in cores[:i]:
             first = cores.index(core)
             raise InputError(
@@ -140,7 +138,7 @@ def _spelling(core: str, *, folds: bool, looks: bool) -> str:
     before = rf"(?<!{WORD})" if re.match(WORD, core) else ""
     after = rf"(?!{WORD}|[{_MARKS}])" if re.match(WORD, core[-1]) else ""
     if core[0].isdigit():
-        before += r"(?<![\d][.,])(?<![-+\u00b1$\u20ac\u00a3\u00a5])"
+        before += NOT_PART_OF_NUMBER
     return f"{before}{body}{after}"
 
 

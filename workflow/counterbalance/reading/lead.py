@@ -4,16 +4,21 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from counterbalance.reading.values import Source, Value, closers_end, read_labels
+from counterbalance.reading.values import Source, Value, closers_end, read_labels, text_value
 
 _OPENING: Final = re.compile(r"(?:[-\u2022] )?[\"'(\[{<$*_ ]*")
-_STOP: Final = re.compile(r"[.:!?;)\]}]|\n|$| [-\u2013\u2014=\u2192](?= )| ?\u2014| ?[(\[]")
+_STOP: Final = re.compile(r"[.:!?;)\]}]|\n|$| [-\u2013\u2014=\u2192](?= )| ?\u2014| ?[(\[|]")
+_LINE_END: Final = re.compile(r"[.!]?(?:\n|$)")
+_PAUSE: Final = re.compile(r"[,.:!]{0,2}")
 _COMMA: Final = re.compile(r", ?")
 
 
 def opening(src: Source) -> int:
-    """Where the first word of the reply starts, past brackets and a word such as "option"."""
+    """Where the reply proper starts, past brackets, "sure" and a word such as "option"."""
     start = _end(_OPENING, src.text, 0)
+    preface = src.grammar["prefaces"].match(src.small, start)
+    if preface and src.labels.match(src.text, start) is None:
+        start = _end(_OPENING, src.text, _end(_PAUSE, src.text, preface.end()))
     for field in ("items", "nouns"):
         found = src.grammar[field].match(src.small, start)
         if found and src.text.startswith(" ", found.end()):
@@ -43,11 +48,17 @@ def _delimited(src: Source, position: int) -> bool:
     end = closers_end(src, position)
     if _STOP.match(src.text, end) or src.text[position:end].strip("\"'*_$"):
         return True
+    beside = text_value(src, end + 1)
+    if beside is not None and src.text.startswith(" ", end):
+        return True  # a text that is not the label's own has been found to clash by now
     start = _end(_COMMA, src.text, end)
     if start > end and src.labels.words:
         return True
     start = start if start > end else end + src.text.startswith(" ", end)
     words = src.grammar
+    closing = words["closing"].match(src.small, start)
+    if closing and _LINE_END.match(src.text, closing.end()):
+        return True
     return any(words[field].match(src.small, start) for field in ("because", "contrasts", "negations"))
 
 

@@ -44,8 +44,9 @@ class Lexicon:
         Answers that name no single option.
     unable, deeds, sorry, refusals
         "*I can't* ... *help*"; "*I'm sorry*, but *I can't*"; whole phrases that refuse.
-    subjects, clause_breaks
-        Words that may precede a label that is the subject; words at which a clause starts anew.
+    subjects, clause_breaks, prefaces
+        Words that may precede a label that is the subject; words at which a clause starts anew; words that
+        may open a reply before its label ("*sure*, B").
     """
 
     nouns: str = ""
@@ -85,6 +86,7 @@ class Lexicon:
     refusals: str = ""
     subjects: str = ""
     clause_breaks: str = ""
+    prefaces: str = ""
     spaced: bool = True
 
 

@@ -10,7 +10,7 @@ GERMAN = Lexicon(
     "sicher|klar|nur|richtige|korrekte|sowohl|entweder|doch|demnach|folglich|muss|müsste|natürlich|dass|es",
     picks="ich wähle|ich nehme|ich entscheide mich für|ich tippe auf|ich denke|ich glaube|ich würde sagen|"
     "ich sage|wähle|ich meine|ich bleibe bei",
-    statements="es ist|das ist|es muss",
+    statements="es ist|das ist",
     items="option|möglichkeit|buchstabe|antwortmöglichkeit",
     asides="auf|von|unter|hier|für|zu",
     good="richtig|korrekt|antwort|besser|beste|lösung|richtige|korrekte",
@@ -23,11 +23,11 @@ GERMAN = Lexicon(
     unsure="nicht sicher|nicht ganz sicher|nicht genau sagen",
     others="wenn|falls|ob|angenommen|viele|manche|einige|andere meinen",
     attitudes="glaube|denke|meine|würde|sagen|wählen",
-    concluding="also|daher|somit|deshalb|folglich|demnach",
+    concluding="daher|somit|deshalb|folglich|demnach",
     final="endgültig|endgültige|schließlich|letztendlich|finale|fazit|endantwort|abschließend",
-    retractions="moment|warte|korrektur|doch nicht|nein,|entschuldigung|genauer betrachtet|ich korrigiere|stopp|"
+    retractions="moment,|moment mal|einen moment|warte|korrektur|doch nicht|nein,|entschuldigung|genauer betrachtet|ich korrigiere|stopp|"
     "eigentlich|besser gesagt|noch einmal",
-    withdrawals="moment|warte|korrektur|nein, das|ich korrigiere|das ist falsch|stopp",
+    withdrawals="moment,|moment mal|einen moment|warte|korrektur|nein, das|ich korrigiere|das ist falsch|stopp",
     joins="und|oder|sowie|bzw.|beziehungsweise",
     pivots="sondern|stattdessen",
     because="weil|aufgrund|da die|da der|da das|da eine|da ein",
@@ -43,6 +43,7 @@ GERMAN = Lexicon(
     sorry="es tut mir leid|tut mir leid|entschuldigung|leider|als ki",
     subjects="option|antwort|möglichkeit|nur|dass|also|daher|und|aber|buchstabe|lösung|weil",
     clause_breaks="aber|also|und|daher|weil|somit|deshalb|sondern|jedoch",
+    prefaces="ja|klar|sicher|wahrscheinlich|vielleicht|definitiv|eindeutig|natürlich",
 )
 FRENCH = Lexicon(
     nouns="réponse|reponse|réponses|réponse finale|bonne réponse|réponse correcte|choix|solution|verdict|lettre|"
@@ -84,6 +85,7 @@ FRENCH = Lexicon(
     sorry="je suis désolé|je suis désolée|désolé|désolée|je m'excuse|malheureusement|en tant qu'ia",
     subjects="option|l'option|réponse|que|donc|seule|et|mais|lettre|choix|seulement",
     clause_breaks="mais|donc|et|car|ainsi|alors|parce que|cependant",
+    prefaces="oui|bien sûr|probablement|certainement|sans doute|peut-être|évidemment",
 )
 SPANISH = Lexicon(
     nouns="respuesta|respuestas|respuesta correcta|respuesta final|opción|opcion|opción correcta|elección|"
@@ -126,6 +128,7 @@ SPANISH = Lexicon(
     sorry="lo siento|lo lamento|disculpa|disculpe|perdona|lamentablemente|como ia",
     subjects="opción|respuesta|letra|que|solo|sólo|entonces|pero|y|alternativa",
     clause_breaks="pero|así que|y|porque|entonces|por tanto|por lo tanto|aunque|luego",
+    prefaces="sí|claro|probablemente|seguramente|quizás|tal vez|sin duda",
 )
 ITALIAN = Lexicon(
     nouns="risposta|risposte|risposta corretta|risposta esatta|risposta finale|risposta giusta|opzione|scelta|"
@@ -165,6 +168,7 @@ ITALIAN = Lexicon(
     sorry="mi dispiace|mi spiace|spiacente|purtroppo|chiedo scusa|in quanto ia",
     subjects="opzione|l'opzione|risposta|lettera|che|solo|quindi|ma|e",
     clause_breaks="ma|quindi|e|perché|dunque|perciò|però",
+    prefaces="sì|certo|probabilmente|sicuramente|forse|certamente",
 )
 PORTUGUESE = Lexicon(
     nouns="resposta|respostas|resposta correta|resposta certa|resposta final|opção|opcao|alternativa|"
@@ -172,7 +176,7 @@ PORTUGUESE = Lexicon(
     copulas="é|são|seria|era|seja|deve ser|deveria ser|parece",
     fillers="a|o|opção|letra|resposta|alternativa|então|claramente|provavelmente|certamente|que|portanto|tanto|"
     "correta|só|apenas|com certeza",
-    picks="escolho|eu escolho|seleciono|escolheria|acho que|creio que|penso que|diria que|opto por|fico com|marco",
+    picks="escolho|eu escolho|seleciono|escolheria|acho que|creio que|penso que|diria que|opto por|fico com",
     statements="é|seria|deve ser",
     items="opção|opcao|letra|alternativa",
     asides="para|da|à|entre|aqui|de",
@@ -186,7 +190,7 @@ PORTUGUESE = Lexicon(
     unsure="não tenho certeza|não posso ter certeza|não estou certo|não só|sem dúvida",
     others="se a|se o|se for|se fosse|suponha|alguns|muitos|as pessoas",
     attitudes="acho|creio|penso|diria|escolher|que",
-    concluding="portanto|assim|logo|então|em conclusão",
+    concluding="portanto|assim|então|em conclusão",
     final="final|finalmente|por fim|definitiva|conclusão|gabarito",
     retractions="espere|espera|na verdade|correção|desculpe|me enganei|errei|pensando bem|aliás|corrijo|não,",
     withdrawals="espere|correção|me enganei|errei|corrijo|pensando bem|não, isso",
@@ -204,14 +208,14 @@ PORTUGUESE = Lexicon(
     sorry="sinto muito|desculpe|lamento|me desculpe|infelizmente|como uma ia",
     subjects="opção|letra|resposta|alternativa|que|só|apenas|portanto|mas|e",
     clause_breaks="mas|então|e|porque|portanto|pois|porém|logo",
+    prefaces="sim|claro|provavelmente|certamente|talvez|com certeza",
 )
 DUTCH = Lexicon(
     nouns="antwoord|antwoorden|juiste antwoord|correcte antwoord|definitieve antwoord|definitief antwoord|"
     "eindantwoord|optie|keuze|oplossing|oordeel|letter|beslissing|conclusie",
     copulas="is|zijn|was|wordt|blijft|luidt|moet zijn|zou zijn|lijkt",
     fillers="het|de|optie|antwoord|letter|dus|duidelijk|waarschijnlijk|zeker|dat|daarom|zowel|ofwel|juiste|alleen",
-    picks="ik kies|ik kies voor|ik ga voor|ik denk dat het|ik denk|ik geloof|ik zou zeggen|ik zeg|kies|"
-    "ik neig naar",
+    picks="ik kies|ik kies voor|ik ga voor|ik denk dat het|ik denk|ik geloof|ik zou zeggen|ik zeg|kies|ik neig naar",
     statements="het is|dat is|dit is",
     items="optie|letter|keuze",
     asides="op|van|onder|hier|voor",
@@ -243,15 +247,16 @@ DUTCH = Lexicon(
     sorry="het spijt me|sorry|mijn excuses|helaas|als ai",
     subjects="optie|antwoord|letter|dat|alleen|dus|maar|en",
     clause_breaks="maar|dus|en|omdat|daarom|want",
+    prefaces="ja|zeker|waarschijnlijk|misschien|natuurlijk",
 )
 POLISH = Lexicon(
     nouns="odpowiedź|odpowiedz|odpowiedzi|prawidłowa odpowiedź|poprawna odpowiedź|ostateczna odpowiedź|opcja|wybór|"
     "rozwiązanie|werdykt|litera|decyzja|wniosek",
-    copulas="to|jest|brzmi|są|byłaby|była|będzie|wydaje się",
-    fillers="to|jest|opcja|odpowiedź|litera|zatem|więc|prawdopodobnie|na pewno|zdecydowanie|że|wariant|tylko|"
+    copulas="jest|brzmi|są|byłaby|była|będzie|wydaje się",
+    fillers="jest|opcja|odpowiedź|litera|zatem|więc|prawdopodobnie|na pewno|zdecydowanie|że|wariant|tylko|"
     "zarówno|albo|poprawna",
-    picks="wybieram|wybrałbym|wybrałabym|myślę że|sądzę że|uważam że|stawiam na|powiedziałbym|myślę|sądzę",
-    statements="to jest|to",
+    picks="odpowiedź to|prawidłowa odpowiedź to|poprawna odpowiedź to|wybieram|wybrałbym|wybrałabym|myślę że|sądzę że|uważam że|stawiam na|powiedziałbym|myślę|sądzę",
+    statements="to jest",
     items="opcja|litera|wariant",
     asides="na|spośród|tutaj|dla|do",
     good="poprawna|prawidłowa|właściwa|najlepsza|lepsza|odpowiedź|poprawną odpowiedzią|prawidłową odpowiedzią",
@@ -282,6 +287,7 @@ POLISH = Lexicon(
     sorry="przykro mi|przepraszam|niestety|jako ai",
     subjects="opcja|odpowiedź|litera|że|tylko|więc|ale|i",
     clause_breaks="ale|więc|oraz|ponieważ|dlatego|zatem|lecz|jednak",
+    prefaces="tak|oczywiście|prawdopodobnie|może|na pewno",
 )
 RUSSIAN = Lexicon(
     nouns="ответ|ответы|правильный ответ|верный ответ|итоговый ответ|окончательный ответ|вариант|"
@@ -322,4 +328,5 @@ RUSSIAN = Lexicon(
     sorry="извините|простите|к сожалению|прошу прощения|мне жаль|как ии",
     subjects="вариант|ответ|что|только|поэтому|значит|и|но|буква|пункт",
     clause_breaks="но|поэтому|и|потому что|а|так как|значит|следовательно|однако",
+    prefaces="да|конечно|вероятно|скорее всего|возможно|наверное|разумеется",
 )

@@ -6,9 +6,7 @@ from typing import Final, Literal
 READER_VERSION: Final = "1"
 """Raised whenever some reply would be read differently; stored with every outcome."""
 
-Status = Literal[
-    "ok", "refused", "blocked", "empty", "truncated", "incomplete", "multiple", "ambiguous", "unparsed"
-]
+Status = Literal["ok", "refused", "blocked", "empty", "truncated", "incomplete", "multiple", "ambiguous", "unparsed"]
 
 THINKING_NAMES: Final = (
     "think",

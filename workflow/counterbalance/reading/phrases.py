@@ -9,13 +9,19 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
+from counterbalance.reading.normalise import LOOKALIKES
+
 # Scripts written without spaces: a Latin letter next to them still stands alone.
 _UNSPACED_SCRIPTS: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uac00-\ud7ff\uf900-\ufaff"
 WORD: Final = rf"[^\W_{_UNSPACED_SCRIPTS}]"
 """One character of a word in a script that separates words by spaces."""
 
+NOT_PART_OF_NUMBER: Final = r"(?<!\d[.,])(?<![-+\u2013\u00b1$\u20ac\u00a3\u00a5])"
+"""What must hold before a digit for it to start a number: no sign, currency or decimal point."""
+
 _GAP: Final = r"[ \n]"
 _NEVER: Final = r"(?!)"
+_LONE_CAPITAL: Final = re.compile(rf"(?<!{WORD})[A-Z{''.join(c for c in LOOKALIKES if c.isupper())}](?!{WORD}|'{WORD})")
 WORD_CHARACTER: Final = re.compile(WORD)
 _END: Final = ""
 
@@ -34,6 +40,7 @@ class Phrases:
     """
 
     def __init__(self, spaced: Collection[str], unspaced: Iterable[str] = ()) -> None:
+        spaced, unspaced = _capitals(spaced), _capitals(unspaced)
         open_ended = [p for p in spaced if not WORD_CHARACTER.match(p[-1])]
         closed = [p for p in spaced if WORD_CHARACTER.match(p[-1])]
         parts = [_parts(open_ended, after=""), _parts(closed, after=rf"(?!{WORD})"), _branch(_trie(unspaced))]
@@ -65,11 +72,30 @@ class Phrases:
 
 
 def small_letters(text: str) -> str:
-    """Give `text` in small letters, character by character, so that places in it stay the same."""
+    """Give `text` in small letters, character by character, so that places in it stay the same.
+
+    Capitals that stand alone are kept: they may be labels, while "a", "e", "o" and "y" are words of some
+    language each ("A y C" is a list, "A Y C" is not).
+    """
     lowered = text.lower()
-    if len(lowered) == len(text):
-        return lowered
-    return "".join(small if len(small := char.lower()) == 1 else char for char in text)
+    if len(lowered) != len(text):
+        lowered = "".join(small if len(small := char.lower()) == 1 else char for char in text)
+    if lowered == text:
+        return text
+    letters = list(lowered)
+    for found in _LONE_CAPITAL.finditer(text):
+        letters[found.start()] = found.group()
+    return "".join(letters)
+
+
+def _capitals(phrases: Iterable[str]) -> list[str]:
+    """Add "I think" to "i think": a word of one letter within a phrase may be written either way."""
+    known = list(phrases)
+    for phrase in known[:]:
+        words = [w.upper() if len(w) == 1 else w for w in phrase.split(" ")]
+        if len(words) > 1:
+            known.append(" ".join(words))
+    return known
 
 
 def _parts(phrases: Iterable[str], *, after: str) -> str:
@@ -101,9 +127,7 @@ def _starts(node: _Trie) -> str:
 def _branch(node: _Trie) -> str:
     """Spell a node's children as alternatives, the end of a phrase last: the longest phrase wins."""
     options = [
-        (_GAP if char == " " else re.escape(char)) + _branch(child)
-        for char, child in node.items()
-        if char != _END
+        (_GAP if char == " " else re.escape(char)) + _branch(child) for char, child in node.items() if char != _END
     ]
     if _END in node and options:
         options.append("")

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Final
 
 from counterbalance.reading.normalise import collapse, normalise
-from counterbalance.reading.phrases import WORD
+from counterbalance.reading.phrases import NOT_PART_OF_NUMBER, WORD
 from counterbalance.reading.wrappers import plain
 
 _EDGE: Final = " \n.,;:!?\u3002\u3001"
@@ -73,4 +73,6 @@ def _pattern(text: str) -> re.Pattern[str] | None:
     body = r"[ \n]".join(map(re.escape, bare.split()))
     before = rf"(?<!{WORD})" if re.match(WORD, bare) else ""
     after = rf"(?!{WORD})" if re.match(WORD, bare[-1]) else ""
+    if bare[0].isdigit():
+        before += NOT_PART_OF_NUMBER
     return re.compile(before + body + after, re.IGNORECASE)

@@ -18,12 +18,15 @@ _OPENERS: Final = re.compile(
     r"""(?:[ "'(\[{<$*_|\u00ab\u2039\u300c\u300e\u3010\u3014\u3008\u300a\u2022]|\\[A-Za-z]{2,20}\*? ?\{){1,12}"""
 )
 _CLOSERS: Final = re.compile(r"""(?:[)\]}>"'$\u00bb\u203a\u300d\u300f\u3011\u3015\u3009\u300b]|\*\*|__){0,12}""")
-_LINK: Final = re.compile(r" ?(?::|=>?|->|\u2192|\u21d2|\u2014|\u2013|-(?= ))")
+_LINK: Final = re.compile(r" ?(?::|=>?|->|\u2192|\u21d2|\u2014(?!\d)|[\u2013-](?= ))")
 _ECHO: Final = re.compile(r" ?[(\[]([^()\[\]\n]{1,80})[)\]](?= ?[:=])")
 _BULLET: Final = re.compile(r"(?:[-*\u2022] )?[\"'(\[{<*_]{0,8}")
 _REST: Final = re.compile(r"""(?:[.):,;!?]| ?[-\u2013\u2014=](?= )| (?=[(\["'\u00ab]))?[ "'(\[\u00ab]*""")
+_TEXT_END: Final = re.compile(r"[.!?;\u3002]+(?=[ \n]|$)|(?=\n)|$")
+_BRACKET: Final = re.compile(r" ?[(\[]")
+_SENTENCE_START: Final = re.compile(r"[A-Z][a-z]")
 _LINE_END: Final = re.compile(r"[.!?]?(?=\n|$)")
-_MAX_STEPS: Final = 16
+_MAX_STEPS: Final = 12
 _MAX_LABELS: Final = 32
 
 
@@ -110,12 +113,11 @@ def read_labels(src: Source, position: int) -> Value | None:
     slots = tuple(dict.fromkeys(hit.slot for hit in hits))
     notes = tuple(hit.note for hit in hits if hit.note)
     value = Value("labels", slots, first.start, end, exact=all(hit.exact for hit in hits), notes=notes)
-    denial = src.grammar.denies(src.small, end)
-    if denial is not None and not _label_follows(src, denial):
+    if _is_denied(src, hits[0], hits[-1], end):
         return replace(value, denied=True)
     if len(hits) > 1 and len(slots) == 1 and src.labels.numeric:
         return None  # "2 + 2"
-    tail = tail_at(src, hits[-1].end) or ("word" if len(hits) > 1 else None)
+    tail = tail_at(src, hits[-1].end) or ("word" if len(hits) > 1 or _own_text_follows(src, first, end) else None)
     if tail is None or (tail == "word" and not value.exact):
         return None
     hedged = src.text.startswith("?", end) or bool(src.grammar["hedges"].match(src.small, end + 1))
@@ -134,7 +136,7 @@ def tail_at(src: Source, position: int) -> Tail | None:
         kind: Tail = "comma" if char in ",\u3001" else "end"
         if not after or not re.match(WORD, after):
             return kind
-        glued = char == ":" or (char == "." and text[end + 1 : end + 3].istitle())
+        glued = char == ":" or (char == "." and _SENTENCE_START.match(text, end + 1) is not None)
         return kind if glued and not after.isdigit() else None
     if char in "\u2013\u2014\u2192\u21d2|\\<" or unicodedata.category(char) == "So":
         return "end"
@@ -165,8 +167,8 @@ def text_value(src: Source, position: int) -> Value | None:
     end, slots = src.texts.at(src.text, position)
     if not slots or not _ends_text(src, end):
         return None
-    opener = re.match(r" ?[(\[]", src.text[end : end + 2])
-    beside = src.labels.match(src.text, end + opener.end()) if opener else None
+    opener = _BRACKET.match(src.text, end)
+    beside = src.labels.match(src.text, opener.end()) if opener else None
     clash = len(slots) > 1 or (beside is not None and beside.slot not in slots)
     return Value("text", slots, position, end, clash=clash)
 
@@ -274,6 +276,21 @@ def _tail_word(src: Source, end: int) -> Tail | None:
     return None
 
 
+def _is_denied(src: Source, first: LabelHit, last: LabelHit, end: int) -> bool:
+    """Tell "C is wrong" and "(C) is wrong" from "C) is wrong to do", "C is not B" and an option that is so worded."""
+    denial = src.grammar.denies(src.small, end)
+    if denial is None or _label_follows(src, denial) or _own_text_follows(src, last, end):
+        return False
+    opened = src.text[first.start - 1 : first.start] in tuple("([{<\"'")
+    return opened or end == last.end
+
+
+def _own_text_follows(src: Source, hit: LabelHit, end: int) -> bool:
+    """Whether the label's own text follows without a delimiter, as in "B the lens"."""
+    beside = text_value(src, end + 1) if src.text.startswith(" ", end) else None
+    return beside is not None and beside.slots == (hit.slot,)
+
+
 def _label_follows(src: Source, position: int) -> bool:
     hit = src.labels.match(src.text, _to_label(src, position))
     return hit is not None and hit.exact
@@ -286,7 +303,8 @@ def _clashes(src: Source, hit: LabelHit, end: int) -> bool:
         if slots and hit.slot not in slots and text_end >= hit.end:
             return True
     joined = src.grammar.after_join(src.small, end)
-    if joined is not None and text_value(src, joined) is not None:
+    alternative = text_value(src, joined) if joined is not None else None
+    if alternative is not None and hit.slot not in alternative.slots:
         return True
     found = _REST.match(src.text, end)
     start = found.end() if found else end
@@ -303,16 +321,9 @@ def _clashes(src: Source, hit: LabelHit, end: int) -> bool:
 
 def _ends_text(src: Source, position: int) -> bool:
     end = closers_end(src, position)
-    text = src.text
-    if (
-        end >= len(text)
-        or text[end] == "\n"
-        or (text[end] in ".!?;\u3002" and text[end + 1 : end + 2] in (" ", "\n", ""))
-    ):
+    if _TEXT_END.match(src.text, end) or _BRACKET.match(src.text, end):
         return True
-    return bool(re.match(r" ?[(\[]", text[end : end + 2])) or bool(
-        src.grammar["because"].match(src.small, end + 1)
-    )
+    return src.grammar["because"].match(src.small, end + 1) is not None
 
 
 def _pivot(src: Source, position: int) -> tuple[Value, ...]:

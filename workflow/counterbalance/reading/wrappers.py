@@ -10,9 +10,7 @@ from counterbalance.reading.normalise import collapse
 
 _DECORATION: Final = re.compile(r"[*_`~$\\<>#&\[]")
 _SPECIAL: Final = re.compile(r"<\|[^|<>\n]{1,40}\|>|</?s>|<eos>|<bos>|<end_of_turn>|\[/?INST\]|<br ?/?>")
-_FENCE: Final = re.compile(
-    r"```(?:json|text|txt|plaintext|python|latex|tex|markdown|md|xml|yaml|html)?(?=[ \n]|$)"
-)
+_FENCE: Final = re.compile(r"```(?:json|text|txt|plaintext|python|latex|tex|markdown|md|xml|yaml|html)?(?=[ \n]|$)")
 _MACRO: Final = re.compile(
     r"\\(?:text|textbf|textit|textrm|textsf|texttt|mathrm|mathbf|mathit|mathsf|mathtt|mbox|emph|underline|bold|"
     r"operatorname|bf|rm|it)\*? ?\{([^{}\n]*)\}"
@@ -29,6 +27,7 @@ _HTML: Final = re.compile(
     r"<(b|strong|i|em|u|code|span|p|div|center|mark|font|h[1-6])(?: [^<>\n]{0,80})?>([^<>]*)</\1>"
 )
 _LINE_MARK: Final = re.compile(r"^(?: ?(?:#{1,6} |>+ ))+", re.MULTILINE)
+_LOOSE_STOP: Final = re.compile(r" (?=[.,;:!?](?:[ \n)\"']|$))")
 _PAIRS: Final = {
     "(": ")",
     "[": "]",
@@ -66,7 +65,7 @@ def strip_outer(text: str) -> str:
 def flatten(text: str) -> tuple[str, bool]:
     """Give `text` without inline decoration, with blanks folded, and whether struck-out text was dropped."""
     if _DECORATION.search(text) is None:
-        return collapse(text), False
+        return _LOOSE_STOP.sub("", collapse(text)), False
     text = _FENCE.sub("\n", _SPECIAL.sub("\n", text)).replace("`", "")
     text = _ENTITY.sub(" ", text)
     for _ in range(4):
@@ -79,7 +78,7 @@ def flatten(text: str) -> tuple[str, bool]:
     kept = _STRUCK.sub(" ", text)
     struck = kept != text
     text = _UNDERSCORES.sub(r"\1", _STARS.sub(r"\1", kept))
-    return collapse(_LINE_MARK.sub("", collapse(text))), struck
+    return _LOOSE_STOP.sub("", collapse(_LINE_MARK.sub("", collapse(text)))), struck
 
 
 def plain(text: str) -> tuple[str, bool]:
@@ -104,11 +103,7 @@ def _peel(text: str) -> str | None:
     macro = _OUTER_MACRO.match(text)
     if macro and text.endswith("}"):
         return text[macro.end() : -1] if _closes_at_end(text[macro.end() - 1 :], "{", "}") else None
-    if (
-        text[:1] in _PAIRS
-        and text.endswith(_PAIRS[text[0]])
-        and _closes_at_end(text, text[0], _PAIRS[text[0]])
-    ):
+    if text[:1] in _PAIRS and text.endswith(_PAIRS[text[0]]) and _closes_at_end(text, text[0], _PAIRS[text[0]]):
         return text[1:-1]
     return None
 

@@ -10,8 +10,7 @@ import pyarrow.compute as pc
 from counterbalance.artifacts import SCHEMAS
 from counterbalance.config.models import Experiment, GenerateRead, LogprobRead, OptionTextRead
 from counterbalance.errors import InputError
-from counterbalance.reading import READER_VERSION, Reading, read_answer
-from counterbalance.reading.labels import read_label_logprobs
+from counterbalance.reading import READER_VERSION, Reading, read_answer, read_label_logprobs
 
 _OUTCOMES = SCHEMAS["outcomes"]
 _TRIAL_COLUMNS = (
@@ -128,14 +127,15 @@ def _read_labels(trial: Row, reply: Row, min_mass: float) -> Found:
     tokens, values = reply["top_tokens"], reply["top_logprobs"]
     listed = None if tokens is None or values is None else list(zip(tokens, values, strict=True))
     reading = read_label_logprobs(listed, trial["labels"], min_mass=min_mass)
-    outcome = "ambiguous" if reading.status == "ok" and reading.slot is None else reading.status
+    decided = reading.slot is not None and not reading.may_be_overturned
+    measured = reading.status != "unavailable"
     return {
-        "outcome": outcome,
-        "slot": reading.slot if reading.status == "ok" else None,
+        "outcome": reading.status if decided or reading.status != "ok" else "ambiguous",
+        "slot": reading.slot if decided else None,
         "tie": reading.tie,
-        "slot_logprobs": None if reading.logprobs is None else list(reading.logprobs),
-        "slot_censored": None if reading.censored is None else list(reading.censored),
-        "label_mass": reading.mass,
+        "slot_logprobs": list(reading.logprobs) if measured else None,
+        "slot_censored": list(reading.censored) if measured else None,
+        "label_mass": reading.label_mass,
         "rule": "label_logprob",
     }
 

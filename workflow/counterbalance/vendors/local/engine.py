@@ -17,6 +17,7 @@ Prompt = str | Sequence[Mapping[str, str]]
 """Bare text to continue, or chat messages with ``role`` and ``content``."""
 
 MAX_LISTED = 1000
+_LISTED_FIRST = 200  # An option's words are among these as a rule; listing all tokens costs several times as much.
 """Most tokens that one reply lists."""
 
 ALL_TOKENS = 2**20
@@ -191,15 +192,15 @@ class LocalEngine:
         text, specials = self._text(prompt)
         context = self._open().tokenize(text, specials=specials)
         tails = [self._tail(text, specials, context, words) for words in continuations]
-        answer, first = self._list_next(context, MAX_LISTED)
-        listed = {(): first}
+        answer, first = self._list_next(context, _LISTED_FIRST)
+        listed: dict[tuple[int, ...], dict[int, float]] = {(): first}
         sums = []
         for tail in tails:
             total = 0.0
             for index, token in enumerate(tail):
                 before = tuple(tail[:index])
                 if before not in listed:
-                    listed[before] = self._list_next([*context, *before], MAX_LISTED)[1]
+                    listed[before] = self._list_next([*context, *before], _LISTED_FIRST)[1]
                 if token not in listed[before]:
                     listed[before] = self._list_next([*context, *before], ALL_TOKENS)[1]
                 total += listed[before][token]

@@ -1,6 +1,6 @@
 """Weights of the small models that run in this process: found, hashed, and dequantised once to F32.
 
-Quantised kernels give other numbers when a prompt's prefix is reused; in F32 they do not (docs/local-model.md).
+Quantised kernels give other numbers when a prompt's prefix is reused; in F32 they do not.
 """
 
 import fcntl
