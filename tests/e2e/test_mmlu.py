@@ -7,8 +7,9 @@ this test has nothing to read and says so.
 from pathlib import Path
 
 import pytest
-from counterbalance.artifacts import SCHEMAS, read_table
 from planted_project import REPOSITORY, Project, make_project
+
+from counterbalance.artifacts import SCHEMAS, read_table
 
 MMLU = REPOSITORY.parent / "shared" / "data" / "mmlu"
 SUBJECTS = ("elementary_mathematics", "college_mathematics", "philosophy", "formal_logic", "professional_medicine")

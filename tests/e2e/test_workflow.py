@@ -10,8 +10,9 @@ import subprocess
 import time
 
 import pytest
-from counterbalance.artifacts import SCHEMAS, logical_digest, read_table
 from planted_project import Project
+
+from counterbalance.artifacts import SCHEMAS, logical_digest, read_table
 
 FINAL_TABLES = ("estimates", "predictions")
 

@@ -5,10 +5,11 @@ from itertools import pairwise, permutations
 from math import factorial
 
 import pytest
-from counterbalance.arrangements import arrange, count_arrangements
-from counterbalance.errors import ConfigError
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from counterbalance.arrangements import arrange, count_arrangements
+from counterbalance.errors import ConfigError
 
 
 def ids(k: int) -> list[str]:

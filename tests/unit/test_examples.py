@@ -3,10 +3,11 @@
 from collections import Counter
 
 import pytest
-from counterbalance.errors import ConfigError
-from counterbalance.examples import SolvedItem, arrange_examples, read_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from counterbalance.errors import ConfigError
+from counterbalance.examples import SolvedItem, arrange_examples, read_examples
 
 ONE = "- {question: 'q1?', options: [x, y], answer: 1}\n"
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+
 from counterbalance.artifacts import SCHEMAS, read_record, read_table, table_from_rows
 from counterbalance.canonical import sha256_bytes, sha256_file
 from counterbalance.config import Study, load_study

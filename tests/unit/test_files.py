@@ -6,9 +6,14 @@ from counterbalance.files import create_bytes, replacing, write_bytes, write_jso
 def test_replacing_leaves_the_old_file_when_the_block_fails(tmp_path) -> None:
     path = tmp_path / "a b" / "é.txt"
     write_bytes(path, b"old")
-    with pytest.raises(RuntimeError), replacing(path) as part:
-        part.write_bytes(b"half")
-        raise RuntimeError
+
+    def fail_half_way() -> None:
+        with replacing(path) as part:
+            part.write_bytes(b"half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail_half_way()
     assert path.read_bytes() == b"old"
     assert [entry.name for entry in path.parent.iterdir()] == ["é.txt"]
 

@@ -4,12 +4,13 @@ import hashlib
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from counterbalance.canonical import canonical_json
 from counterbalance.config import Experiment
 from counterbalance.errors import ConfigError
 from counterbalance.prompts import Example, PromptOption, PromptTemplate, labels_for
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 TEMPLATE = """\
 {{ question }}

@@ -2,6 +2,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from counterbalance.config import Dataset
 from counterbalance.items.prepare import Prepared, prepare_table
 

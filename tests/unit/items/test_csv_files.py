@@ -4,11 +4,12 @@ import csv
 import io
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from counterbalance.errors import InputError
 from counterbalance.items.problems import Problems
 from counterbalance.items.readers import read_rows
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 HEADER = "question,a,b,c,key\n"
 HEADERLESS = {

@@ -7,6 +7,7 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+
 from counterbalance.canonical import sha256_bytes
 from counterbalance.errors import ConfigError, InputError
 from counterbalance.items import hub

@@ -1,11 +1,12 @@
 """What makes an item malformed, what only excludes it, and what is neither."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from counterbalance.errors import ConfigError, InputError
 from counterbalance.items.folding import fold_text
 from counterbalance.items.prepare import prepare_table
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 WITH_ID = {"columns": {"options": ["a", "b", "c"], "key": "key", "id": "id"}}
 HEADER = "id,question,a,b,c,key\n"

@@ -5,6 +5,7 @@ import json
 
 import polars as pl
 import pytest
+
 from counterbalance.errors import ConfigError, InputError
 
 JSONL = {"path": "sums.jsonl", "format": "jsonl", "columns": {"options": "choices", "key": "key"}}

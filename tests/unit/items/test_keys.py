@@ -1,6 +1,7 @@
 """Keys are read as declared; what does not name exactly one option stops the run."""
 
 import pytest
+
 from counterbalance.config.models import Key
 from counterbalance.errors import ConfigError, InputError
 from counterbalance.items.keys import gold_index

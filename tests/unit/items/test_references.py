@@ -1,6 +1,7 @@
 """Options that speak of other options, in many languages, and those that only look like it."""
 
 import pytest
+
 from counterbalance.items.references import find_references
 
 PLAIN = ("cats", "dogs")

@@ -11,7 +11,7 @@ from counterbalance.reading.decide import decide
 from counterbalance.reading.grammar import grammar
 from counterbalance.reading.labelset import LabelHit, LabelSet, label_set
 from counterbalance.reading.lead import opening
-from counterbalance.reading.model import Reading, ReaderOptions
+from counterbalance.reading.model import ReaderOptions, Reading
 from counterbalance.reading.normalise import OWN_ALPHABET, normalise
 from counterbalance.reading.phrases import WORD, small_letters
 from counterbalance.reading.refusals import is_refusal

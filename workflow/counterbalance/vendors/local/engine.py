@@ -17,8 +17,10 @@ Prompt = str | Sequence[Mapping[str, str]]
 """Bare text to continue, or chat messages with ``role`` and ``content``."""
 
 MAX_LISTED = 1000
-_LISTED_FIRST = 200  # An option's words are among these as a rule; listing all tokens costs several times as much.
 """Most tokens that one reply lists."""
+
+_LISTED_FIRST = 200
+"""An option's words are among so many as a rule; listing all tokens costs several times as much."""
 
 ALL_TOKENS = 2**20
 """More than any vocabulary; listing everything costs most of a second, so only what is not among the best needs it."""
