@@ -53,7 +53,7 @@ def key_of(stage):
 def frozen_record(wildcards):
     """The frozen record, or a stop: no rule that can buy a reply gets past a missing record or a changed plan."""
     try:
-        return ancient(str(check_gate(study, trials=False).path))
+        return ancient(os.path.relpath(check_gate(study, trials=False).path))
     except CounterbalanceError as error:
         raise WorkflowError(str(error))
 

@@ -16,7 +16,8 @@ from counterbalance.reading.normalise import OWN_ALPHABET, normalise
 from counterbalance.reading.phrases import WORD, small_letters
 from counterbalance.reading.refusals import is_refusal
 from counterbalance.reading.structured import json_answers
-from counterbalance.reading.texts import OptionTexts, option_texts
+from counterbalance.reading.texts import OptionTexts
+from counterbalance.reading.texts import option_texts as prepare_texts
 from counterbalance.reading.thinking import strip_thinking
 from counterbalance.reading.values import Source, Value, read_labels, tail_at
 from counterbalance.reading.wrappers import plain
@@ -74,7 +75,7 @@ def read_answer(
             f"option_texts: {len(option_texts)} given for {len(labels)} labels; "
             "give one text per label, in the same order, or none at all"
         )
-    texts = _texts(tuple(option_texts)) if option_texts and reader.option_text == "exact" else None
+    texts = prepare_texts(tuple(option_texts)) if option_texts and reader.option_text == "exact" else None
     cut = (finish_reason or "").lower() in CUT_REASONS
     if text is not None and text in known.cores and not cut and not (texts and texts.whole(text)):
         slot = known.slots[text]
@@ -85,9 +86,6 @@ def read_answer(
         return Reading("incomplete", None, (), "open_thinking", (*notes, *(("cut",) if cut else ())))
     reading = _Reader(known, texts, reader, cut).read(deliberation.reply)
     return _finish(reading, notes, cut=cut)
-
-
-_texts = option_texts
 
 
 def _finish(reading: Reading, notes: tuple[str, ...], *, cut: bool) -> Reading:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from counterbalance.reading.lexicon import CUE_NOUNS
+
 READER_VERSION: Final = "1"
 """Raised whenever some reply would be read differently; stored with every outcome."""
 
@@ -26,9 +28,7 @@ THINKING_PAIRS: Final = (
     ("<unused94>", "<unused95>"),
 )
 FULL_LANGUAGES: Final = ("en", "de", "fr", "es", "it", "pt", "nl", "pl", "ru", "zh", "ja", "ko")
-CUE_ONLY_LANGUAGES: Final = (
-    "ar cs da el fa fi he hi hu id no ro sv th tr uk vi".split()  # noqa: SIM905
-)
+CUE_ONLY_LANGUAGES: Final = tuple(CUE_NOUNS)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ _TEXT_END: Final = re.compile(r"[.!?;\u3002]+(?=[ \n]|$)|(?=\n)|$")
 _BRACKET: Final = re.compile(r" ?[(\[]")
 _SENTENCE_START: Final = re.compile(r"[A-Z][a-z]")
 _LINE_END: Final = re.compile(r"[.!?]?(?=\n|$)")
-_MAX_STEPS: Final = 12
+_MAX_STEPS: Final = 24
 _MAX_LABELS: Final = 32
 
 
@@ -204,6 +204,8 @@ def _step(src: Source, position: int, *, linked: bool, crossed: bool) -> tuple[i
     found = _LINK.match(text, position)
     if found:
         return found.end(), "link"
+    if text[position] == " ":
+        return position + 1, "opener"  # alone, as an option's text may start with a bracket
     found = _OPENERS.match(text, position)
     if found:
         return found.end(), "opener"
