@@ -75,6 +75,13 @@ def test_comparisons_are_strict(rule, ours, other, verdict) -> None:
     assert judged(rule, rows, than={**OTHER, "quantity": "q"})["verdict"] == verdict
 
 
+def test_constant_data_with_an_exact_bound_are_judged_by_their_point() -> None:
+    constant = estimate(estimate=1.0, low=0.88, high=1.0, status="degenerate", reason="all the same")
+    assert judged("at_least", [constant], value=0.9)["verdict"] == "confirmed"
+    assert judged("at_most", [constant], value=0.9)["verdict"] == "falsified"
+    assert judged("interval_above", [constant], value=0.5)["verdict"] == "not_evaluable"
+
+
 @pytest.mark.parametrize(
     ("rule", "numbers", "rows", "says"),
     [

@@ -152,7 +152,10 @@ def _find(target: Target, rows: dict[Key, Row]) -> Row:
 
 
 def _point(row: Row) -> float:
-    _need_usable(row)
+    # Constant data with an exact bound are an answer (every item the same); without a bound they are not.
+    bounded = row["status"] == "degenerate" and row["low"] is not None and row["high"] is not None
+    if bounded and row["estimate"] is not None:
+        return float(row["estimate"])
     return _number(row, "estimate")
 
 

@@ -165,6 +165,8 @@ class _Reader:
         hit = self.labels.whole(trimmed)
         if hit is not None:
             return [hit]
+        if self.labels.numeric and "+" in bare:
+            return []  # a sum
         hits: list[LabelHit] = []
         for token in _SEPARATORS.split(_trim(bare, self.labels)):
             if self.grammar["joins"].fullmatch(token.lower()) and hits:

@@ -23,8 +23,9 @@ class Verdict:
 def decide(src: Source, cues: list[Cue]) -> Verdict | None:
     """Weigh the cues of one reply; None if none of them asserts anything.
 
-    The last cue prevails if all others agree with it, if the reply took the others back before it, or if it
-    is put more firmly than those that differ. Otherwise the reply is ambiguous.
+    The last cue prevails if all others agree with it or left several options open of which it names one, if
+    the reply took the others back before it, or if it is put more firmly than those that differ. A tentative
+    cue at the end does not shake a firmer one. Otherwise the reply is ambiguous.
     """
     live = [cue for cue in cues if not cue.value.denied]
     if not live:

@@ -176,7 +176,10 @@ def text_value(src: Source, position: int) -> Value | None:
 def _value_at(src: Source, position: int) -> Value | None:
     value = read_labels(src, position)
     if value is not None:
-        return value
+        # an option called "E. coli" is named by that text and not by the label E
+        text = text_value(src, position)
+        longer = text is not None and len(text.slots) == 1 and text.end > value.end and value.clash
+        return text if longer else value
     for kind in ("both", "none", "equal"):
         found = src.grammar[kind].match(src.text, position)
         if found and tail_at(src, found.end()) in ("end", "comma"):
@@ -217,7 +220,6 @@ def _step(src: Source, position: int, *, linked: bool, crossed: bool) -> tuple[i
     ):
         found = words[field].match(small, position)
         if found:
-            # "was" and its like link and hedge at once
             return found.end(), what
     return None
 
