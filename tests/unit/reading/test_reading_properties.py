@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from reading_cases import LETTERS, TEXTS, read
 
 PHRASES = """Answer:|The answer is|the answer is not|Final answer:|I choose|it is|So|or|and|but|is correct|is wrong
-Wait,|Actually,|both|none of the above|because|maybe|if|first|the lens|blue light|bends|Antwort:|nicht|答案是|不是|Ответ:
-1.5|,|.|?|(|)|[[|]]|\\boxed{|}|**|$|"|<answer>|</answer>|~~|-"""
+Wait,|Actually,|both|none of the above|because|maybe|if|first|the lens|blue light|bends|Antwort:|nicht|答案是|不是
+Ответ:|1.5|,|.|?|(|)|[[|]]|\\boxed{|}|**|$|"|<answer>|</answer>|~~|-"""
 PIECES = ["\n", "\u2028", *PHRASES.replace("\n", "|").split("|")]
 SOUP = st.lists(st.sampled_from(PIECES) | st.integers(0, 3), max_size=10)
 
@@ -67,6 +67,8 @@ HOSTILE = [
     "\U0001f171",
     "<b>",
     "a\u0301\u0316",
+    "(",
+    "answer is not A but ",
 ]
 
 

@@ -99,6 +99,7 @@ def test_decorated_replies(text, label) -> None:
         ('{"answer": null}', "empty"),
         ('{"answer": 7}', "unparsed"),
         ('{"answer": ', "unparsed"),
+        ('{"answer": ' + "[" * 50_000 + "]" * 50_000 + "}", "unparsed"),
     ],
 )
 def test_json_replies(text, label) -> None:

@@ -23,10 +23,9 @@ def json_answers(reply: str, grammar: Grammar) -> tuple[str, ...]:
         return ()
     try:
         # pairs, so that a key given twice is seen twice
-        pairs = json.loads(text, object_pairs_hook=_Pairs)
+        return tuple(_answers(json.loads(text, object_pairs_hook=_Pairs), grammar, depth=0))
     except (ValueError, RecursionError):
         return ()
-    return tuple(_answers(pairs, grammar, depth=0))
 
 
 class _Pairs(list[tuple[str, Any]]):

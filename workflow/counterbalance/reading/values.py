@@ -26,7 +26,7 @@ _TEXT_END: Final = re.compile(r"[.!?;\u3002]+(?=[ \n]|$)|(?=\n)|$")
 _BRACKET: Final = re.compile(r" ?[(\[]")
 _SENTENCE_START: Final = re.compile(r"[A-Z][a-z]")
 _LINE_END: Final = re.compile(r"[.!?]?(?=\n|$)")
-_MAX_STEPS: Final = 24
+_MAX_STEPS: Final = 20
 _MAX_LABELS: Final = 32
 
 
@@ -66,7 +66,9 @@ class Value:
     notes: tuple[str, ...] = ()
 
 
-def read_value(src: Source, position: int, *, linked: bool, noun: bool = False) -> tuple[Value, ...]:
+def read_value(
+    src: Source, position: int, *, linked: bool, noun: bool = False, pivots: bool = True
+) -> tuple[Value, ...]:
     """Read the value that starts at or shortly after `position`.
 
     Parameters
@@ -75,6 +77,8 @@ def read_value(src: Source, position: int, *, linked: bool, noun: bool = False) 
         Whether a link (a colon, "is") was already seen; without one nothing is read.
     noun
         Whether `position` follows a cue noun, which may be followed by an aside or an echo of the prompt.
+    pivots
+        Whether a denied value may be followed by "but" and the right one.
 
     Returns
     -------
@@ -100,7 +104,10 @@ def read_value(src: Source, position: int, *, linked: bool, noun: bool = False) 
     if crossed and value.kind == "labels":
         value = _with_next_lines(src, value)
     value = replace(value, denied=value.denied or denied, hedged=value.hedged or hedged)
-    return (value, *_pivot(src, value.end)) if value.denied else (value,)
+    if not value.denied or not pivots:
+        return (value,)
+    turn = src.grammar.after_pivot(src.small, value.end)
+    return (value, *(read_value(src, turn, linked=True, pivots=False) if turn is not None else ()))
 
 
 def read_labels(src: Source, position: int) -> Value | None:
@@ -328,12 +335,6 @@ def _ends_text(src: Source, position: int) -> bool:
     if _TEXT_END.match(src.text, end) or _BRACKET.match(src.text, end):
         return True
     return src.grammar["because"].match(src.small, end + 1) is not None
-
-
-def _pivot(src: Source, position: int) -> tuple[Value, ...]:
-    """Read C in "not B but C"."""
-    turn = src.grammar.after_pivot(src.small, position)
-    return read_value(src, turn, linked=True) if turn is not None else ()
 
 
 def _with_next_lines(src: Source, value: Value) -> Value:
