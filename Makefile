@@ -23,7 +23,7 @@ lint: .venv/.dev
 	@. .venv/bin/activate
 	ruff check .
 	ruff format --check .
-	mypy
+	mypy -p counterbalance
 	snakefmt --check workflow/Snakefile workflow/rules Snakefile
 	snakemake --lint
 
