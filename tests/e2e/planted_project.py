@@ -76,7 +76,7 @@ class Project:
 
 
 def make_project(root: Path) -> Project:
-    for name in ("Snakefile", "workflow", "envs"):
+    for name in ("Snakefile", "workflow", "profiles", "envs"):
         source = REPOSITORY / name
         if source.is_dir():
             shutil.copytree(source, root / name, ignore=shutil.ignore_patterns("__pycache__"))

@@ -258,7 +258,7 @@ def test_neither_hash_seed_nor_clock_nor_locale_changes_a_byte(small: Sources) -
         "print(hashlib.sha256(made.html + b''.join(made.figures.values())).hexdigest())"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONHASHSEED": "7"}
-    environment |= {"TZ": "Asia/Tokyo", "LC_ALL": "C", "SOURCE_DATE_EPOCH": "1"}
+    environment |= {"TZ": "Asia/Tokyo", "LC_ALL": "C", "PYTHONUTF8": "1", "SOURCE_DATE_EPOCH": "1"}
     command = [sys.executable, "-c", program, str(small.study.path)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     made = build_report(small)

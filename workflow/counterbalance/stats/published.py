@@ -111,9 +111,14 @@ def run_level_bootstrap(
     drawn_hits = drawn[:, : counts.n_slots]
     drawn_calls = drawn_hits + drawn[:, counts.n_slots :]
     low, high = percentile_limits(np.sqrt(pearson_chi2(drawn_hits, drawn_calls) / counts.n_calls), level)
+    estimate = float(np.sqrt(pearson_chi2(hits, calls) / counts.n_calls))
+    if low == high:
+        reason = "every resample gives the same V: the bootstrap gives no interval"
+        v = Result(method=method, estimate=estimate, **counts.size, status="degenerate", reason=reason)
+        return v, _with_limits(rho, drawn_hits, drawn_calls, level)
     v = Result(
         method=method,
-        estimate=float(np.sqrt(pearson_chi2(hits, calls) / counts.n_calls)),
+        estimate=estimate,
         low=low,
         high=high,
         level=level,
