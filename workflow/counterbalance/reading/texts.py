@@ -6,18 +6,19 @@ from functools import lru_cache
 from typing import Final
 
 from counterbalance.reading.normalise import collapse, normalise
-from counterbalance.reading.phrases import NOT_PART_OF_NUMBER, WORD
+from counterbalance.reading.phrases import NOT_PART_OF_NUMBER, WORD_CHARACTER
 from counterbalance.reading.wrappers import plain
 
+_FREE_NUMBER: Final = re.compile(NOT_PART_OF_NUMBER)
 _EDGE: Final = " \n.,;:!?\u3002\u3001"
 
 
 @dataclass(frozen=True)
 class OptionTexts:
-    """The option texts of one item in three spellings, from strict to lenient, and as patterns."""
+    """The option texts of one item in three spellings, from strict to lenient, and as phrases."""
 
     spellings: tuple[tuple[str, ...], ...]
-    patterns: tuple[re.Pattern[str] | None, ...]
+    phrases: tuple["_Phrase | None", ...]
 
     def whole(self, reply: str) -> tuple[int, ...]:
         """Slots of the options that a normalised `reply` restates.
@@ -35,11 +36,11 @@ class OptionTexts:
         """End and slots of the longest option text that starts at `position` of a flattened text."""
         best = position
         slots: tuple[int, ...] = ()
-        for slot, pattern in enumerate(self.patterns):
-            found = pattern.match(text, position) if pattern else None
-            if found and found.end() > best:
-                best, slots = found.end(), (slot,)
-            elif found and found.end() == best:
+        for slot, phrase in enumerate(self.phrases):
+            end = phrase.end(text, position) if phrase else None
+            if end is not None and end > best:
+                best, slots = end, (slot,)
+            elif end is not None and end == best:
                 slots = (*slots, slot)
         return best, slots
 
@@ -52,10 +53,10 @@ class OptionTexts:
 @lru_cache(maxsize=4096)
 def option_texts(texts: tuple[str, ...]) -> OptionTexts:
     """Prepare the option texts of one item."""
-    spelled = [_spellings(normalise(text)) for text in texts]
+    spelled = [_option_spellings(text) for text in texts]
     return OptionTexts(
         spellings=tuple(tuple(s[level] for s in spelled) for level in range(3)),
-        patterns=tuple(_pattern(text) for text in texts),
+        phrases=tuple(_phrase(text) for text in texts),
     )
 
 
@@ -66,13 +67,40 @@ def _spellings(text: str) -> tuple[str, str, str]:
     return exact, exact.casefold().rstrip(_EDGE), bare.casefold().rstrip(_EDGE)
 
 
-def _pattern(text: str) -> re.Pattern[str] | None:
+@dataclass(frozen=True)
+class _Phrase:
+    """An option's text where it stands as words of its own.
+
+    Its neighbours are looked at apart from the pattern: the class of all letters, compiled into each option's pattern,
+    would cost a thousand times the rest.
+    """
+
+    bare: str
+
+    def end(self, text: str, position: int) -> int | None:
+        """Return where the phrase that starts at `position` ends, or None."""
+        found = _body(self.bare).match(text, position)
+        if found is None:
+            return None
+        end = found.end()
+        if WORD_CHARACTER.match(self.bare) and position and WORD_CHARACTER.match(text[position - 1]):
+            return None
+        if WORD_CHARACTER.match(self.bare[-1]) and WORD_CHARACTER.match(text, end):
+            return None
+        return None if self.bare[0].isdigit() and not _FREE_NUMBER.match(text, position) else end
+
+
+@lru_cache(maxsize=16384)
+def _body(bare: str) -> re.Pattern[str]:
+    return re.compile(r"[ \n]".join(map(re.escape, bare.split())), re.IGNORECASE)
+
+
+@lru_cache(maxsize=16384)
+def _option_spellings(text: str) -> tuple[str, str, str]:
+    return _spellings(normalise(text))
+
+
+@lru_cache(maxsize=16384)
+def _phrase(text: str) -> _Phrase | None:
     bare = collapse(plain(normalise(text))[0]).rstrip(_EDGE)
-    if not bare:
-        return None
-    body = r"[ \n]".join(map(re.escape, bare.split()))
-    before = rf"(?<!{WORD})" if re.match(WORD, bare) else ""
-    after = rf"(?!{WORD})" if re.match(WORD, bare[-1]) else ""
-    if bare[0].isdigit():
-        before += NOT_PART_OF_NUMBER
-    return re.compile(before + body + after, re.IGNORECASE)
+    return _Phrase(bare) if bare else None
