@@ -17,9 +17,13 @@ QUESTIONS = [
 ]
 
 
+# Solved examples come first in the demo's prompts too.
+SHOTS = "A. bad\nB. blue\nC. late\nD. soft\nThe opposite of good is bad\n\n" * 4
+
+
 def prompts() -> list[str]:
     return [
-        "".join(f"{label}. {option}\n" for label, option in zip("ABCD", order, strict=True)) + question
+        SHOTS + "".join(f"{label}. {option}\n" for label, option in zip("ABCD", order, strict=True)) + question
         for question, options in itertools.islice(itertools.cycle(QUESTIONS), ITEMS)
         for order in itertools.permutations(options)
     ]
