@@ -5,8 +5,11 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
 PIP := python -m pip install --disable-pip-version-check --quiet --no-deps
-# In the C locale Python would read the environment's own path files as ASCII and stop at an accent in the folder's name.
+# Under LC_ALL=C Python reads the environment's own path files as ASCII and stops at an accent in the folder's name.
 export PYTHONUTF8 := 1
+ifneq ($(filter C POSIX,$(LC_ALL)),)
+export LC_ALL := C.UTF-8
+endif
 STUDY ?= config/studies/demo.yaml
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' >/dev/null 2>&1 && echo $$p && break; done)
 
