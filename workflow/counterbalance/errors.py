@@ -53,3 +53,21 @@ class DegenerateDataError(CounterbalanceError):
     """The data do not determine the quantity that was asked for."""
 
     exit_code = 9
+
+
+class OutOfFundsError(CounterbalanceError):
+    """The vendor says that the account has no credit left or has met its spending limit."""
+
+    exit_code = 10
+
+
+class KeyRefusedError(CounterbalanceError):
+    """The key is missing, or the vendor does not take it."""
+
+    exit_code = 11
+
+
+class BudgetError(CounterbalanceError):
+    """The next call could cost more than what is left of a cap in the study file."""
+
+    exit_code = 12

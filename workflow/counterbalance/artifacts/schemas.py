@@ -97,7 +97,7 @@ TRIALS = ArtifactSchema(
 
 REPLIES = ArtifactSchema(
     "replies",
-    1,
+    2,
     pa.schema(
         [
             _need("trial_id", _TEXT),
@@ -120,11 +120,12 @@ REPLIES = ArtifactSchema(
             _need("attempts", _INT),
             _may("latency_ms", _REAL),
             _need("call_order", _INT),
+            _need("session", _INT),
             _need("started_at", _TEXT),
         ]
     ),
     ("trial_id",),
-    frozenset({"request_id", "cached_tokens", "attempts", "latency_ms", "call_order", "started_at"}),
+    frozenset({"request_id", "cached_tokens", "attempts", "latency_ms", "call_order", "session", "started_at"}),
 )
 
 OUTCOMES = ArtifactSchema(

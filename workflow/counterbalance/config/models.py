@@ -5,20 +5,39 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from counterbalance.config.names import Id, find_collision
-from counterbalance.config.vendors import Block, LocalModel, Model, ReplayModel, SimulatedModel
+from counterbalance.config.vendors import (
+    Account,
+    AnthropicModel,
+    ApiModel,
+    Block,
+    GoogleModel,
+    LocalModel,
+    Model,
+    Money,
+    OpenAIModel,
+    ReplayModel,
+    SimulatedModel,
+)
 
 __all__ = [
+    "Account",
     "Analysis",
+    "AnthropicModel",
+    "ApiModel",
     "Arrangement",
     "Columns",
     "Dataset",
+    "DecideRead",
     "Experiment",
     "GenerateRead",
+    "GoogleModel",
     "Key",
     "Limits",
     "LocalModel",
     "LogprobRead",
     "Model",
+    "Money",
+    "OpenAIModel",
     "OptionTextRead",
     "Prompt",
     "Read",
@@ -130,7 +149,9 @@ class GenerateRead(Block):
 
     kind: Literal["generate"]
     max_tokens: Annotated[int, Field(ge=1)] = Field(16, description="Output limit in tokens.")
-    temperature: Annotated[float, Field(ge=0, le=2)] = Field(0.0, description="Sampling temperature asked for.")
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = Field(
+        0.0, description="Sampling temperature asked for; null sends none, so that the vendor's own default holds."
+    )
     stop: list[str] = Field([], description="Texts at which the output ends.")
 
 
@@ -152,7 +173,16 @@ class OptionTextRead(Block):
     prefix: str = Field(" ", description="Text between the prompt and the option's words.")
 
 
-Read = Annotated[GenerateRead | LogprobRead | OptionTextRead, Field(discriminator="kind")]
+class DecideRead(Block):
+    """Ask a vendor's closed-choice endpoint for a probability per label; a different instrument from writing."""
+
+    kind: Literal["decide"]
+    instructions: str = Field(
+        "Choose the label of the best answer.", description="What the endpoint is told beside the prompt."
+    )
+
+
+Read = Annotated[GenerateRead | LogprobRead | OptionTextRead | DecideRead, Field(discriminator="kind")]
 
 
 class Experiment(Block):
@@ -166,6 +196,17 @@ class Experiment(Block):
     read: Read = Field(description="How the model's answer is read.")
     arrangement: Arrangement = Field(default_factory=Arrangement, description="Which orders are asked.")
     repeats: Annotated[int, Field(ge=1, le=100)] = Field(1, description="How often each prompt is asked.")
+    repeat_share: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0,
+        description="Share of prompts, drawn by the seed, that are asked once more in the same arrangement: how often "
+        "the model disagrees with itself where the order did not change.",
+    )
+    call_order: Literal["auto", "interleaved", "prefix"] = Field(
+        "auto",
+        description="`interleaved`: items and arrangements mixed by the seed, so that drift cannot pose as position; "
+        "`prefix`: prompts that share a beginning one after the other; `auto`: `prefix` for local models, else "
+        "`interleaved`.",
+    )
 
 
 class Analysis(Block):
@@ -216,6 +257,10 @@ class StudyConfig(Block):
     models: Annotated[list[Model], Field(min_length=1)] = Field(description="Who is asked.")
     datasets: Annotated[list[Dataset], Field(min_length=1)] = Field(description="What is asked.")
     experiments: Annotated[list[Experiment], Field(min_length=1)] = Field(description="How it is asked.")
+    accounts: list[Account] = Field(
+        [], description="Keys and how fast they may be used; not frozen, because no reply depends on it."
+    )
+    money: Money = Field(default_factory=Money, description="Prices and caps; not frozen.")
     analysis: Analysis = Field(default_factory=Analysis, description="The analysis plan.")
     limits: Limits = Field(default_factory=Limits, description="Where the run stops.")
 
@@ -225,6 +270,7 @@ class StudyConfig(Block):
             ("models", [entry.id for entry in self.models]),
             ("datasets", [entry.id for entry in self.datasets]),
             ("experiments", [entry.id for entry in self.experiments]),
+            ("accounts", [entry.id for entry in self.accounts]),
         ):
             pair = find_collision(ids)
             if pair:

@@ -1,6 +1,6 @@
 """The models a study asks, one block per vendor; every field here is part of what is frozen."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -63,4 +63,114 @@ class ReplayModel(Block):
     trials: str = Field(description="Path of the matching trials.parquet, with the same place holders.")
 
 
-Model = Annotated[LocalModel | SimulatedModel | ReplayModel, Field(discriminator="vendor")]
+class ApiModel(Block):
+    """What all models behind a paid interface have in common."""
+
+    id: Id = Field(description="Name of the model in cells, paths and the report.")
+    model: Annotated[str, Field(min_length=1)] = Field(description="Model id as the vendor spells it.")
+    account: Id = Field(description="Which of the study's `accounts` pays.")
+    base_url: str | None = Field(None, description="Another server that speaks the same interface.")
+    seed: Annotated[int, Field(ge=0, lt=2**31)] | None = Field(
+        None, description="Sampling seed to send; null sends none."
+    )
+    does_not_accept: list[Literal["temperature", "stop", "seed", "logprobs"]] = Field(
+        [],
+        description="Parameters this model refuses: they are not sent, and the report says so. What a read asks for "
+        "and a model refuses without being listed here stops the study before anything is bought.",
+    )
+    allow_undated: bool = Field(
+        False, description="Whether a confirmatory study may use a model id that names no dated version."
+    )
+
+
+class OpenAIModel(ApiModel):
+    """A model behind OpenAI's Chat Completions or any server that speaks it (xAI, vLLM, llama.cpp, Ollama)."""
+
+    vendor: Literal["openai"]
+    token_limit_field: Literal["max_completion_tokens", "max_tokens"] = Field(
+        "max_completion_tokens",
+        description="How the output limit is called; compatible servers mostly know `max_tokens`.",
+    )
+    system_role: Literal["system", "developer"] = Field("system", description="Role of the system message.")
+    reasoning_effort: str | None = Field(None, description="Reasoning effort to send; null sends none.")
+    extra: dict[str, Any] = Field({}, description="Further fields of the request's body, sent as they are.")
+
+
+class AnthropicModel(ApiModel):
+    """A model behind Anthropic's Messages."""
+
+    vendor: Literal["anthropic"]
+    thinking: Literal["disabled", "between_tools", "adaptive"] | None = Field(
+        None, description="Thinking mode to send; null leaves the model's default, which thinks on current models."
+    )
+    effort: str | None = Field(None, description="Output effort to send; null sends none.")
+    api_version: Literal["2023-06-01"] | None = Field(
+        None, description="Older interface version, under which old models still take a temperature."
+    )
+
+
+class GoogleModel(ApiModel):
+    """A model behind Google's Gemini API."""
+
+    vendor: Literal["google"]
+    api_version: Literal["v1", "v1beta"] = Field("v1", description="Version of the interface.")
+    thinking_level: Literal["MINIMAL", "LOW", "MEDIUM", "HIGH"] | None = Field(
+        None, description="Thinking level to send (Gemini 3 and later)."
+    )
+    thinking_budget: Annotated[int, Field(ge=-1)] | None = Field(
+        None, description="Thinking budget in tokens to send (Gemini 2.5)."
+    )
+
+
+class Account(Block):
+    """A key and how it may be used. Limits hold for all cells of a run together, `max_in_flight` for each job."""
+
+    id: Id = Field(description="Name by which models refer to it.")
+    key_env: Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")] | None = Field(
+        description="Environment variable that holds the key; null for a server that needs none."
+    )
+    mode: Literal["live", "batch"] = Field(
+        "live", description="Ask call by call, or hand in batches, which vendors sell at a discount."
+    )
+    max_in_flight: Annotated[int, Field(ge=1, le=1000)] = Field(16, description="Most calls under way in one job.")
+    requests_per_minute: Annotated[int, Field(ge=1)] | None = Field(None, description="Most requests sent a minute.")
+    tokens_per_minute: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="Most tokens a minute, input as estimated and output at its limit."
+    )
+    timeout_s: Annotated[float, Field(gt=0)] = Field(120.0, description="Longest a single sending may take in all.")
+    tries: Annotated[int, Field(ge=1, le=20)] = Field(6, description="Most sendings of one call in one session.")
+    deadline_s: Annotated[float, Field(gt=0)] = Field(
+        900.0, description="Longest a call is waited for over all its sendings in one session; then it stays pending."
+    )
+    cap_usd: Annotated[float, Field(gt=0)] | None = Field(
+        None, description="Most this study may spend on this account."
+    )
+    batch_poll_s: Annotated[float, Field(gt=0)] = Field(30.0, description="Pause between two looks at a batch.")
+    batch_wait_s: Annotated[float, Field(ge=0)] = Field(
+        86_400.0, description="Longest a session waits for batches; a later run collects what is left."
+    )
+
+
+Price = Annotated[float, Field(ge=0)]
+
+
+class Prices(Block):
+    """US dollars per million tokens."""
+
+    input: Price = Field(description="Input tokens that were not cached.")
+    cached_input: Price | None = Field(None, description="Cached input tokens; null charges them like other input.")
+    output: Price = Field(description="Output tokens, reasoning included.")
+    batch_discount: Annotated[float, Field(ge=0, lt=1)] = Field(0.0, description="Share taken off in batches.")
+
+
+class Money(Block):
+    """Prices by model, and the study's cap. No price is built in."""
+
+    prices: dict[Id, Prices] = Field({}, description="Prices by model id; needed for every model behind an account.")
+    cap_usd: Annotated[float, Field(gt=0)] | None = Field(None, description="Most the whole study may spend.")
+
+
+Model = Annotated[
+    LocalModel | SimulatedModel | ReplayModel | OpenAIModel | AnthropicModel | GoogleModel,
+    Field(discriminator="vendor"),
+]

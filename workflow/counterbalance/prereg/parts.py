@@ -15,6 +15,9 @@ from counterbalance.errors import ConfigError, InputError
 from counterbalance.prereg.plan import Plan
 from counterbalance.prereg.record import Parts, predictions_hash
 
+UNFROZEN = ("accounts", "money")
+"""Settings on which no reply depends: who pays, how fast, and at which price."""
+
 
 def hash_file(study: Study, name: str) -> str:
     """Hash a file that the study names.
@@ -43,7 +46,7 @@ def plan_parts(study: Study, plan: Plan | None, read: Callable[[Study, str], str
     return Parts(
         plan_text=None if plan is None else sha256_bytes(plan.data),
         predictions=predictions_hash(() if plan is None else plan.predictions),
-        settings={key: sha256_json(value) for key, value in study.resolved.items()},
+        settings={key: sha256_json(value) for key, value in study.resolved.items() if key not in UNFROZEN},
         prompts={name: read(study, name) for name in prompt_files(study)},
         data={entry.id: _data_hash(study, entry, read) for entry in study.used_datasets()},
     )

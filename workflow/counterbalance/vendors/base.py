@@ -1,6 +1,6 @@
 """The protocol that every vendor is spoken to through, and the identity of a call."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from types import TracebackType
 from typing import Literal, Protocol, Self
@@ -84,8 +84,29 @@ class Reply:
         return asdict(self)
 
 
+Trouble = Literal["rate_limit", "overload", "server", "connection", "timeout", "garbled"]
+
+
 class TransportError(Exception):
-    """No reply came back; the call stays pending and may be sent again."""
+    """No reply came back; the call stays pending and may be sent again.
+
+    Parameters
+    ----------
+    message
+        For the ledger and the user; free of keys.
+    kind
+        What went wrong. `rate_limit` and `overload` concern all calls of the account, the others this one.
+    wait_s
+        What the server asked to wait, in seconds: a floor.
+    maybe_billed
+        Whether the vendor may have answered, and charged, all the same.
+    """
+
+    def __init__(
+        self, message: str, *, kind: Trouble = "server", wait_s: float | None = None, maybe_billed: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.kind, self.wait_s, self.maybe_billed = kind, wait_s, maybe_billed
 
 
 @dataclass(frozen=True)
@@ -134,4 +155,64 @@ class Vendor(Protocol):
         ------
         TransportError
             If no reply came back.
+        OutOfFundsError, KeyRefusedError
+            If the account cannot be used any more; the call stays pending.
+        VendorError
+            If no call of this kind can succeed: unknown model, parameter refused.
         """
+
+
+@dataclass(frozen=True)
+class TokenBounds:
+    """What a call can use, in tokens, known before it is sent.
+
+    Attributes
+    ----------
+    input_about, input_most
+        Input as estimated, for plans and rate limits; and a number it cannot exceed, for reservations.
+    output_most
+        The output limit, reasoning included.
+    """
+
+    input_about: int
+    input_most: int
+    output_most: int
+
+
+class PaidVendor(Vendor, Protocol):
+    """A vendor behind an account."""
+
+    def bounds(self, request: Request) -> TokenBounds:
+        """Return what a request can use; pure."""
+
+
+@dataclass(frozen=True)
+class BatchState:
+    """How far a batch is. `failed` says why the vendor took none of it; such a batch has no results."""
+
+    done: bool
+    status: str
+    counts: Mapping[str, int]
+    failed: str | None = None
+
+
+class BatchVendor(PaidVendor, Protocol):
+    """A vendor that takes many requests at once and answers within a day."""
+
+    most_requests: int
+    most_bytes: int
+
+    async def submit(self, run_id: str, requests: Sequence[tuple[str, Request]]) -> str:
+        """Hand in requests under custom ids of 1 to 64 characters of ``[A-Za-z0-9_-]``; return the batch's id.
+
+        `run_id` is stored with the batch at the vendor, so that `find` can tell whether a killed process got through.
+        """
+
+    async def find(self, run_id: str) -> str | None:
+        """Return the id of the batch handed in under `run_id`, if the vendor has it."""
+
+    async def state(self, batch_id: str) -> BatchState:
+        """Look at a batch."""
+
+    def results(self, batch_id: str) -> AsyncIterator[tuple[str, Reply | TransportError]]:
+        """Yield custom ids and what became of them, in any order; ids that are missing were not answered."""
