@@ -6,12 +6,16 @@ from typing import Any
 
 import click
 
+from counterbalance.cli.analyze_crossing import crossing
 from counterbalance.config import Analysis
 
 
 @click.group()
 def analyze() -> None:
     """Analyse logs of your own, without a study file, a model or a key."""
+
+
+analyze.add_command(crossing)
 
 
 @analyze.command()

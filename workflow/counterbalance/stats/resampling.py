@@ -1,7 +1,7 @@
 """The bootstraps: clusters drawn as weights, and BCa intervals in one vectorised call."""
 
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -107,67 +107,104 @@ def bca_means(
     -----
     Source: Efron (1987), JASA 82, 171-185, as implemented in ``scipy.stats.bootstrap``.
     """
+    found = bca_means_at_levels(
+        series, levels=(level,), n_resamples=n_resamples, seed=seed, stream=stream, n_calls=n_calls
+    )
+    return [result for (result,) in found]
+
+
+def bca_means_at_levels(
+    series: npt.ArrayLike,
+    *,
+    levels: Sequence[float],
+    n_resamples: int = 9999,
+    seed: Seed,
+    stream: Stream = "modern",
+    n_calls: int | None = None,
+) -> list[tuple[Result, ...]]:
+    """Estimate as `bca_means` does, at several levels from one set of resamples.
+
+    Parameters
+    ----------
+    series, n_resamples, seed, stream, n_calls
+        See `bca_means`.
+    levels
+        Levels of the intervals, at least one.
+
+    Returns
+    -------
+    list of tuple of Result
+        For each series one result per level, in the order of `levels`.
+
+    Raises
+    ------
+    InputError
+        For gaps, infinities, another shape, or no level.
+    """
     table = np.asarray(series, dtype=np.float64)
     if table.ndim != 2 or not np.isfinite(table).all():
         raise InputError(f"series has shape {table.shape}; expected (series, items) of finite numbers, without gaps")
-    checked_level(level)
+    if not levels:
+        raise InputError("no levels; expected at least one, such as 0.95")
+    for level in levels:
+        checked_level(level)
     n_items = table.shape[1]
     method = f"mean over items, BCa bootstrap ({n_resamples} resamples, {stream} stream)"
     if n_items == 0:
         empty = Result(method=method, n_items=0, n_calls=n_calls, status="undefined", reason="no items")
-        return [empty] * len(table)
-    varies = np.array([_varies(row) for row in table], dtype=bool)
-    limits = np.full((2, len(table)), np.nan)
-    if varies.any():
-        limits[:, varies] = _bca_limits(table[varies], level, n_resamples, seed, stream)
+        return [(empty,) * len(levels)] * len(table)
+    changing = np.array([varies(row) for row in table], dtype=bool)
+    limits = np.full((len(levels), 2, len(table)), np.nan)
+    if changing.any():
+        limits[:, :, changing] = _bca_limits(table[changing], levels, n_resamples, seed, stream)
     return [
-        _mean_result(row, low, high, level=level, method=method, n_calls=n_calls)
-        for row, low, high in zip(table, *limits, strict=True)
+        tuple(
+            _mean_result(row, *limits[place, :, index], level=level, method=method, n_calls=n_calls)
+            for place, level in enumerate(levels)
+        )
+        for index, row in enumerate(table)
     ]
 
 
-def _bca_limits(table: Array, level: float, n_resamples: int, seed: Seed, stream: Stream) -> Array:
+def _bca_limits(table: Array, levels: Sequence[float], n_resamples: int, seed: Seed, stream: Stream) -> Array:
     # Blocks keep the order of the random numbers, so they bound memory without changing a digit that is printed.
     batch = max(1, min(n_resamples, _BLOCK // table.size))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if stream == "legacy":
-            if isinstance(seed, np.random.Generator):
-                raise InputError("stream 'legacy' needs a whole number as seed, not a Generator")
-            found = stats.bootstrap(
+    source: dict[str, Any]
+    if stream == "legacy":
+        if isinstance(seed, np.random.Generator):
+            raise InputError("stream 'legacy' needs a whole number as seed, not a Generator")
+        source = {"random_state": seed}
+    else:
+        source = {"rng": generator(seed)}
+    limits, drawn = [], None
+    for level in levels:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            drawn = stats.bootstrap(
                 (table,),
                 np.mean,
                 axis=-1,
                 vectorized=True,
                 method="BCa",
                 confidence_level=level,
-                n_resamples=n_resamples,
+                # Further levels read the resamples of the first.
+                n_resamples=n_resamples if drawn is None else 0,
+                bootstrap_result=drawn,
                 batch=batch,
-                random_state=seed,
+                **source,
             )
-        else:
-            found = stats.bootstrap(
-                (table,),
-                np.mean,
-                axis=-1,
-                vectorized=True,
-                method="BCa",
-                confidence_level=level,
-                n_resamples=n_resamples,
-                batch=batch,
-                rng=generator(seed),
-            )
-    return np.stack([found.confidence_interval.low, found.confidence_interval.high])
+        limits.append([drawn.confidence_interval.low, drawn.confidence_interval.high])
+    return np.asarray(limits)
 
 
-def _varies(row: Array) -> bool:
-    # Numbers that were computed differ in their last digits where they are meant to be equal.
+def varies(row: Array) -> bool:
+    """Return whether numbers differ by more than the rounding of their computation."""
     return bool(np.ptp(row) > _ROUNDING * max(1.0, float(np.abs(row).max())))
 
 
 def _mean_result(row: Array, low: float, high: float, *, level: float, method: str, n_calls: int | None) -> Result:
     n_items, mean = len(row), float(row.mean())
     if not (np.isfinite(low) and np.isfinite(high)) or low == high:
-        reason = "the items hardly differ" if _varies(row) else f"all {n_items} items have the same value"
+        reason = "the items hardly differ" if varies(row) else f"all {n_items} items have the same value"
         return Result(
             method=method,
             estimate=mean,

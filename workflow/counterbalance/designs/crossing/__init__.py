@@ -1,0 +1,1 @@
+"""Two sources that disagree, in a four-way crossing of block order and role."""
