@@ -12,7 +12,19 @@ from counterbalance.config import Study
 from counterbalance.designs import DESIGNS
 
 _MODULES = {"combine": "contrast", "manifest": "verify"}
-STAGES = ("resolve", "prepare", "expand", "freeze", "query", "score", "contrast", "combine", "report", "manifest")
+STAGES = (
+    "resolve",
+    "prepare",
+    "expand",
+    "freeze",
+    "preflight",
+    "query",
+    "score",
+    "contrast",
+    "combine",
+    "report",
+    "manifest",
+)
 
 
 _DOORS = {"expand": "expand", "score": "score", "contrast": "estimate", "combine": "verdict"}
@@ -60,23 +72,26 @@ def _prepare(study: Study, names: dict[str, str]) -> Json:
 
 
 def _expand(study: Study, names: dict[str, str]) -> Json:
-    settings = study.experiment(names["experiment"]).model_dump(
-        mode="json", include={"id", "design", "prompt", "read", "arrangement", "repeats"}
-    )
+    experiment = study.experiment(names["experiment"])
+    keys = {"id", "design", "prompt", "read", "arrangement", "crossing", "repeats", "repeat_share"}
+    contrasts = study.config.analysis.contrasts
     return {
         "seed": study.config.seed,
-        "experiment": settings,
+        "experiment": experiment.model_dump(mode="json", include=keys),
         "max_arrangements": study.config.limits.max_arrangements,
+        # Its expansion checks them, before anything is frozen.
+        "contrasts": contrasts.model_dump(mode="json") if contrasts and experiment.design == "crossing" else None,
     }
 
 
 def _query(study: Study, names: dict[str, str]) -> Json:
     model = study.model(names["model"]).model_dump(mode="json")
-    return {**_expand(study, names), "model": model, "limits": study.config.limits.model_dump(mode="json")}
+    settings = {**_expand(study, names), "call_order": study.experiment(names["experiment"]).call_order}
+    return {**settings, "model": model, "limits": study.config.limits.model_dump(mode="json")}
 
 
 def _score(study: Study, names: dict[str, str]) -> Json:
-    return study.experiment(names["experiment"]).model_dump(mode="json", include={"design", "prompt", "read"})
+    return study.experiment(names["experiment"]).model_dump(mode="json", include={"design", "prompt", "read", "repeats"})
 
 
 def _contrast(study: Study, names: dict[str, str]) -> Json:
@@ -90,6 +105,7 @@ def _combine(study: Study, names: dict[str, str]) -> Json:
 _SETTINGS: dict[str, Callable[[Study, dict[str, str]], Json]] = {
     "prepare": _prepare,
     "expand": _expand,
+    "preflight": _query,
     "query": _query,
     "score": _score,
     "contrast": _contrast,

@@ -1,7 +1,7 @@
-# Query: ask the models; the only rule that can buy a reply.
+# Query: ask the models. But for the preflight's one call a model, this is the only rule that can buy a reply.
 #
-# Needs:  trials and the frozen record. Replies go into ledger/ (declared by no rule), so a failed, killed or repeated
-#         job asks only what is still unanswered.
+# Needs:  trials, the frozen record, and the preflights of all paid models. Replies go into ledger/ (declared by no
+#         rule), so a failed, killed or repeated job asks only what is still unanswered.
 # Leaves: replies/EXPERIMENT/MODEL/DATASET.parquet, derived from the ledger.
 
 
@@ -9,6 +9,7 @@ rule query_replies:
     input:
         trials=f"{RESULTS}/trials/{{experiment}}/{{dataset}}.parquet",
         frozen=frozen_record,
+        preflights=[ancient(path) for path in PREFLIGHTS],  # a new preflight changes no reply
     output:
         replies=f"{RESULTS}/replies/{{experiment}}/{{model}}/{{dataset}}.parquet",
         record=f"{RESULTS}/replies/{{experiment}}/{{model}}/{{dataset}}.parquet.record.json",

@@ -16,6 +16,7 @@ _COMMANDS = {
     "prepare": "stages",
     "expand": "stages",
     "freeze": "stages",
+    "preflight": "stages",
     "query": "stages",
     "score": "stages",
     "contrast": "stages",
@@ -56,7 +57,8 @@ class _Root(click.Group):
     cls=_Root,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 done, 1 other error, 2 study file or usage, 3 input data, 4 frozen record, "
-    "5 verification, 6 calls still pending (run again), 7 ledger in use, 8 model or vendor.",
+    "5 verification, 6 calls still pending (run again), 7 ledger in use, 8 model or vendor, 9 degenerate data, "
+    "10 no credit left, 11 key refused, 12 a cap is met.",
 )
 @click.version_option(__version__, prog_name="counterbalance")
 @click.option("--log", type=click.Path(path_type=Path, dir_okay=False), help="Also write messages to this file.")
@@ -66,9 +68,11 @@ def main(log: Path | None) -> None:
     Usually you type `snakemake --cores 2`, which runs every stage in order. Each stage is also a command here:
 
     \b
-      resolve -> prepare -> expand -> freeze -> query -> score -> contrast -> combine -> report -> manifest -> verify
+      resolve -> prepare -> expand -> freeze -> preflight -> query -> score -> contrast -> combine -> report ->
+      manifest -> verify
 
-    Before a study: `counterbalance plan --study FILE` says how many calls it needs and how long they take.
+    Before a study: `counterbalance plan --study FILE` says how many calls it needs, what they cost and how long they
+    take.
     With logs of your own: `counterbalance analyze mcq runs.csv`.
     To check somebody's results: `counterbalance verify results/demo`.
     """

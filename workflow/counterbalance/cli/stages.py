@@ -65,6 +65,22 @@ def freeze(study: Study, amend: bool, reason: str | None) -> None:
 @study_option
 @experiment_option
 @model_option
+def preflight(study: Study, experiment: str, model: str) -> None:
+    """Ask a paid model one call, kept for the sweep, and see that it is answered as the study needs.
+
+    Stops before anything else is spent if the key or a parameter is refused, the model is unknown, or
+    log-probabilities are missing. Run again, it asks nothing.
+    """
+    from counterbalance.progress import make_progress
+    from counterbalance.stages.preflight import preflight_model
+
+    _say(preflight_model(study, experiment, model, make_progress("none")))
+
+
+@click.command()
+@study_option
+@experiment_option
+@model_option
 @dataset_option
 @click.option("--progress", type=click.Choice(["auto", "plain", "none"]), default="auto", help="Progress on stderr.")
 def query(study: Study, experiment: str, model: str, dataset: str, progress: str) -> None:

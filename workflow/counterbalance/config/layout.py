@@ -79,5 +79,16 @@ class Layout:
     def frozen_sum(self, number: int) -> Path:
         return self.frozen_folder / f"{self.study}-{number}.sha256"
 
+    def preflight(self, experiment: str, model: str) -> Path:
+        return self.results / "preflight" / experiment / f"{model}.json"
+
+    @property
+    def ledgers(self) -> Path:
+        return self.root / "ledger" / self.study
+
+    @property
+    def purse(self) -> Path:
+        return self.ledgers / "purse.sqlite"
+
     def ledger(self, experiment: str, model: str, dataset: str) -> Path:
-        return self.root / "ledger" / self.study / experiment / model / f"{dataset}.sqlite"
+        return self.ledgers / experiment / model / f"{dataset}.sqlite"

@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from counterbalance.config.contrasts import ContrastFile
 from counterbalance.config.names import Id, find_collision
 from counterbalance.config.vendors import (
     Account,
@@ -26,8 +27,10 @@ __all__ = [
     "ApiModel",
     "Arrangement",
     "Columns",
+    "Crossing",
     "Dataset",
     "DecideRead",
+    "Dials",
     "Experiment",
     "GenerateRead",
     "GoogleModel",
@@ -77,6 +80,9 @@ class Columns(Block):
     id: str | None = Field(None, description="Column of the item id; without one, ids are made from the content.")
     group: str | None = Field(None, description="Column naming the shared source of items that belong together.")
     strata: list[str] = Field([], description="Columns kept as strata.")
+    fields: list[str] = Field(
+        [], description="Columns with further texts that a template prints, such as those of the blocks of a crossing."
+    )
 
 
 class Take(Block):
@@ -185,16 +191,36 @@ class DecideRead(Block):
 Read = Annotated[GenerateRead | LogprobRead | OptionTextRead | DecideRead, Field(discriminator="kind")]
 
 
+class Dials(Block):
+    """One condition of a crossing by its dials; ten of the eighteen combinations are coherent (docs/crossing.md)."""
+
+    header: Literal["neutral", "framed"] = Field(description="Wording of the headers.")
+    body: Literal["verbatim", "mixed", "loaded"] = Field(description="Wording of the blocks.")
+    cues: Literal[0, 1, 2] = Field(description="Cues in the prompt.")
+
+
+class Crossing(Block):
+    """What a crossing asks: two conflicting blocks in both orders and both roles, in several conditions."""
+
+    conditions: Literal["all"] | Annotated[list[Dials], Field(min_length=1)] = Field(
+        "all", description="Conditions by their dials, or all ten."
+    )
+    cues: Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)] = Field(
+        description="Words that are cues: they are counted in every prompt and have to match the condition."
+    )
+
+
 class Experiment(Block):
     """One design joined with items, models, a prompt and a way to read the model."""
 
     id: Id = Field(description="Name of the experiment in cells, paths and the report.")
-    design: Literal["mcq"] = Field(description="Which design analyses it.")
+    design: Literal["mcq", "crossing"] = Field(description="Which design analyses it.")
     datasets: Annotated[list[Id], Field(min_length=1)] = Field(description="Ids of the data sets it uses.")
     models: Annotated[list[Id], Field(min_length=1)] = Field(description="Ids of the models it asks.")
     prompt: Prompt = Field(description="How an item becomes a prompt.")
     read: Read = Field(description="How the model's answer is read.")
-    arrangement: Arrangement = Field(default_factory=Arrangement, description="Which orders are asked.")
+    arrangement: Arrangement = Field(default_factory=Arrangement, description="Which orders are asked (mcq).")
+    crossing: Crossing | None = Field(None, description="Conditions and cues; needed when `design` is `crossing`.")
     repeats: Annotated[int, Field(ge=1, le=100)] = Field(1, description="How often each prompt is asked.")
     repeat_share: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0,
@@ -207,6 +233,26 @@ class Experiment(Block):
         "`prefix`: prompts that share a beginning one after the other; `auto`: `prefix` for local models, else "
         "`interleaved`.",
     )
+
+    @model_validator(mode="after")
+    def _belongs_to_its_design(self) -> Self:
+        if (self.design == "crossing") != (self.crossing is not None):
+            raise ValueError("`crossing` is needed when `design` is `crossing`, and only then")
+        if self.crossing is not None:
+            unused = {
+                "arrangement": self.arrangement != Arrangement(),
+                "repeat_share": self.repeat_share > 0,
+                "prompt.labels": self.prompt.labels is not None,
+                "prompt.examples": self.prompt.examples is not None,
+            }
+            named = [name for name, given in unused.items() if given]
+            if named:
+                raise ValueError(f"a crossing has no use for {', '.join(named)}; remove it (docs/crossing.md)")
+            if isinstance(self.read, DecideRead):
+                raise ValueError("a crossing reads `logprob`, `option_text` or `generate`; `decide` needs labels")
+            if isinstance(self.read, OptionTextRead) and self.read.length != "sum":
+                raise ValueError("the answers of a crossing are single tokens; leave `read.length` at `sum`")
+        return self
 
 
 class Analysis(Block):
@@ -227,7 +273,12 @@ class Analysis(Block):
         0.1, description="A cell without a finding that could not have shown this V is `not_measurable`."
     )
     family: Literal["experiment", "study"] = Field(
-        "experiment", description="Cells over which Holm's correction runs, both co-primary tests together."
+        "experiment", description="Cells over which Holm's correction runs, all confirmatory tests together."
+    )
+    contrasts: ContrastFile | None = Field(
+        None,
+        description="Planned contrasts of the crossing: a file (docs/contrasts.md), relative to the project. Its "
+        "content becomes part of the settings and is frozen with them.",
     )
 
 

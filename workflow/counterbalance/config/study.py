@@ -9,12 +9,13 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from counterbalance.canonical import Json, canonical_json, sha256_json
+from counterbalance.config.checks import find_problems
 from counterbalance.config.layout import Layout
-from counterbalance.config.models import Dataset, Experiment, Model, StudyConfig
+from counterbalance.config.models import Account, ApiModel, Dataset, Experiment, Model, StudyConfig
 from counterbalance.config.yaml import read_yaml
 from counterbalance.errors import ConfigError, InputError
 
-_Entry = TypeVar("_Entry", Dataset, Model, Experiment)
+_Entry = TypeVar("_Entry", Dataset, Model, Experiment, Account)
 
 _HINTS = {
     "extra_forbidden": "no such key; the keys are listed in docs/configuration.md",
@@ -78,6 +79,9 @@ class Study:
     def experiment(self, name: str) -> Experiment:
         return _by_id(self.config.experiments, name, "experiment", self.path)
 
+    def account(self, name: str) -> Account:
+        return _by_id(self.config.accounts, name, "account", self.path)
+
     def cell(self, experiment: str, model: str, dataset: str) -> Cell:
         found = Cell(self.experiment(experiment), self.model(model), self.dataset(dataset))
         if model not in found.experiment.models or dataset not in found.experiment.datasets:
@@ -90,6 +94,13 @@ class Study:
             for model in experiment.models:
                 for dataset in experiment.datasets:
                     yield Cell(experiment, self.model(model), self.dataset(dataset))
+
+    def preflights(self) -> Iterator[tuple[Experiment, Model]]:
+        """Yield every experiment x model that an account pays: each is tried with one call before its sweep."""
+        for experiment in self.config.experiments:
+            for model in map(self.model, experiment.models):
+                if isinstance(model, ApiModel):
+                    yield experiment, model
 
     def trial_sets(self) -> Iterator[tuple[Experiment, Dataset]]:
         """Yield every experiment x data set: the unit of expansion, the same for every model."""
@@ -113,12 +124,15 @@ def load_study(path: Path | str) -> Study:
     """
     path = Path(path)
     value, lines = read_yaml(path)
+    root = find_root(path)
+    _include_contrasts(value, root, _message(path, lines, ("analysis", "contrasts"), ""))
     try:
         # JSON mode: a list may become a tuple, while text still never becomes a number.
         config = StudyConfig.model_validate_json(json.dumps(value))
     except ValidationError as error:
         raise ConfigError(_explain(error, path, lines)) from None
-    root = find_root(path)
+    if problems := [_message(path, lines, key, text) for key, text in find_problems(config)]:
+        raise ConfigError("\n".join(problems))
     study = Study(path, root, config)
     try:
         canonical_json(study.resolved)
@@ -135,21 +149,34 @@ def find_root(path: Path) -> Path:
     return path.resolve().parent
 
 
+def _include_contrasts(value: Json, root: Path, where: str) -> None:
+    """Put the content of the named file of contrasts in the place of its name, so that it is resolved and frozen."""
+    analysis = value.get("analysis") if isinstance(value, dict) else None
+    name = analysis.get("contrasts") if isinstance(analysis, dict) else None
+    if isinstance(analysis, dict) and isinstance(name, str):
+        path = root / name
+        if not path.resolve().is_relative_to(root.resolve()) or not path.is_file():
+            raise ConfigError(f"{where}no file {name!r} in {root}; correct the path, which is relative to the project")
+        analysis["contrasts"] = read_yaml(path)[0]
+
+
 def _explain(error: ValidationError, path: Path, lines: dict[tuple[str | int, ...], int]) -> str:
     messages = []
     for problem in error.errors():
-        # Union branches add their tag to the location; only what is in the file has a line.
-        location = tuple(part for part in problem["loc"])
-        known = _known_prefix(location, lines)
         text = problem["msg"].removeprefix("Value error, ")
         hint = _HINTS.get(problem["type"])
         given = "" if problem["type"] in {"missing", "value_error"} else f" (found {problem['input']!r})"
-        key = ".".join(str(part) for part in location) or "(whole file)"
-        messages.append(f"{path} line {lines.get(known, 1)}, key {key}: {hint or text}{given}")
+        messages.append(_message(path, lines, tuple(problem["loc"]), f"{hint or text}{given}"))
     return "\n".join(messages)
 
 
+def _message(path: Path, lines: dict[tuple[str | int, ...], int], location: tuple[str | int, ...], text: str) -> str:
+    key = ".".join(str(part) for part in location) or "(whole file)"
+    return f"{path} line {lines.get(_known_prefix(location, lines), 1)}, key {key}: {text}"
+
+
 def _known_prefix(location: tuple[str | int, ...], lines: dict[tuple[str | int, ...], int]) -> tuple[str | int, ...]:
+    # Union branches add their tag to the location; only what is in the file has a line.
     known: tuple[str | int, ...] = ()
     for part in location:
         if (*known, part) in lines:

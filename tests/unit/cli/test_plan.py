@@ -1,0 +1,205 @@
+import json
+
+import pytest
+from click.testing import CliRunner
+from money_cases import CENT, PaidVendor, paid_study, write_ledger, write_trials
+
+from counterbalance.artifacts import SCHEMAS, read_table
+from counterbalance.calls import plan_calls
+from counterbalance.cli import main
+from counterbalance.config import Study
+from counterbalance.config.models import Account
+from counterbalance.ledger import Ledger, Sending
+from counterbalance.ledger.batches import Batches
+from counterbalance.spending.estimate import Time, paid_time
+from counterbalance.vendors.base import Reply
+
+REPLY = Reply("ok", text="A", input_tokens=80, output_tokens=4, latency_ms=500.0)
+
+
+@pytest.fixture
+def vendor(monkeypatch) -> PaidVendor:
+    from counterbalance.vendors import get_vendor
+
+    paid = PaidVendor()
+    monkeypatch.setattr(
+        "counterbalance.spending.estimate.get_vendor",
+        lambda model, *rest: paid if model.vendor == "openai" else get_vendor(model, *rest),
+    )
+    return paid
+
+
+def run(study: Study, *options: str) -> str:
+    done = CliRunner().invoke(main, ["plan", "--study", str(study.path), *options], catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.output
+
+
+def as_json(study: Study) -> dict:
+    return json.loads(run(study, "--json"))
+
+
+def cell(plan: dict, name: str) -> dict:
+    return next(entry for entry in plan["cells"] if entry["cell"] == name)
+
+
+def test_before_the_prompts_are_made_the_plan_says_so(tmp_path, vendor) -> None:
+    study = paid_study(tmp_path)
+    assert "prompts are not made yet" in run(study)
+    assert cell(as_json(study), "letters/bought/sums")["new"] is None
+
+
+def test_new_calls_tokens_and_cost_are_those_of_the_calls_that_are_missing(tmp_path, vendor) -> None:
+    study = paid_study(tmp_path)
+    write_trials(study, items=2)
+    entry = cell(as_json(study), "letters/bought/sums")
+    assert (entry["calls"], entry["answered"], entry["new"]) == (12, 0, 12)
+    # 80 tokens in, estimated, of at most 100; at most 10 out; 1 and 4 USD a million.
+    assert entry["buying"] == {
+        "input_about": 12 * 80,
+        "output_about": None,
+        "output_most": 12 * 10,
+        "cost_about": 12 * (80 * 1_000 + 10 * 4_000),
+        "cost_most": 12 * (100 * 1_000 + 10 * 4_000),
+    }
+    assert cell(as_json(study), "letters/planted/sums")["buying"] is None
+    assert vendor.opened == 0
+    assert vendor.asked == []
+
+
+def test_batches_are_planned_at_their_discount(tmp_path, vendor) -> None:
+    prices = {"input": 1.0, "output": 4.0, "batch_discount": 0.5}
+    study = paid_study(tmp_path, prices=prices, account={"mode": "batch", "requests_per_minute": 1})
+    write_trials(study, items=1)
+    entry = cell(as_json(study), "letters/bought/sums")
+    assert entry["buying"]["cost_most"] == 6 * 70_000
+    assert entry["time"] == {"seconds": None, "basis": "in batches, which the vendor returns within a day"}
+
+
+@pytest.mark.parametrize(("mode", "new"), [("batch", 4), ("live", 6)])
+def test_calls_in_a_batch_are_not_new_unless_a_live_run_would_buy_them_again(tmp_path, vendor, mode, new) -> None:
+    study = paid_study(tmp_path, account={"mode": mode})
+    write_trials(study, items=1)
+    trials = read_table(study.layout.trials("letters", "sums"), SCHEMAS["trials"])
+    plan = plan_calls(vendor, study.cell("letters", "bought", "sums"), trials, set(), seed=7)
+    with Ledger(study.layout.ledger("letters", "bought", "sums"), study="paid", cell="letters/bought/sums") as ledger:
+        sendings = [Sending(plan.keys[row], "{}", 140_000) for row in plan.order[:2]]
+        Batches(ledger, frozen_sha256="none").intend("run-1", sendings)
+    entry = cell(as_json(study), "letters/bought/sums")
+    assert (entry["calls"], entry["answered"], entry["under_way"], entry["new"]) == (6, 0, 6 - new, new)
+    assert entry["buying"]["cost_most"] == new * 140_000
+    # What is in the batch is reserved already.
+    assert as_json(study)["whole"]["spent"] == 2 * 140_000
+    assert ("2 more in batches, to be collected" in run(study)) is (mode == "batch")
+
+
+def test_bought_replies_tell_what_the_others_may_cost_and_how_long_they_take(tmp_path, vendor) -> None:
+    study = paid_study(tmp_path, account={"max_in_flight": 2}, datasets=("sums", "words"))
+    for dataset in ("sums", "words"):
+        write_trials(study, dataset, items=1)
+    write_ledger(
+        study.layout.ledger("letters", "bought", "sums"),
+        [
+            {"worst": 140_000, "charged": 96_000, "reply": REPLY.body()},
+            {"worst": 140_000, "charged": 88_000, "reply": {**REPLY.body(), "output_tokens": 2, "latency_ms": 100.0}},
+        ],
+    )
+    entry = cell(as_json(study), "letters/bought/words")
+    # Means: 3 tokens out, 300 ms.
+    assert entry["buying"]["output_about"] == 18
+    assert entry["buying"]["cost_about"] == 6 * 80 * 1_000 + 18 * 4_000
+    assert entry["time"]["seconds"] == pytest.approx(6 * 0.3 / 2)
+    assert entry["time"]["basis"] == "300 ms a reply (mean of 2), 2 at once"
+    assert "1 s (300 ms a reply (mean of 2), 2 at once)" in run(study)
+
+
+def test_what_was_spent_and_what_the_caps_leave_is_said_per_account_and_study(tmp_path, vendor) -> None:
+    study = paid_study(tmp_path, study_cap=0.10, account={"cap_usd": 0.08})
+    write_trials(study, items=1)
+    write_ledger(
+        study.layout.ledger("letters", "bought", "sums"),
+        [
+            {"worst": 4 * CENT, "charged": CENT},
+            {"worst": 4 * CENT, "charged": 4 * CENT, "outcome": "transport_error", "maybe_billed": True},
+            {"worst": 2 * CENT},
+        ],
+    )
+    plan = as_json(study)
+    expected = {
+        "spent": 7 * CENT,
+        "at_worst": 6 * CENT,
+        "sendings_at_worst": 2,
+        "maybe_billed": 1,
+        "cap": 10 * CENT,
+        "left": 3 * CENT,
+    }
+    assert plan["whole"] == {"new": 12, **expected}
+    account = plan["accounts"]["purse"]
+    assert {key: account[key] for key in expected} == {**expected, "cap": 8 * CENT, "left": CENT}
+    text = run(study)
+    assert "spent so far $0.0700, of it $0.0600 at the worst case of 2 sendings; 1 sendings without a reply may" in text
+    assert "accounts.purse.cap_usd $0.0800, left $0.0100" in text
+    assert "money.cap_usd $0.1000, left $0.0300" in text
+
+
+def test_costs_are_shown_rounded_up_and_what_is_left_rounded_down(tmp_path, vendor) -> None:
+    study = paid_study(tmp_path, study_cap=0.10)
+    write_trials(study, items=1)
+    write_ledger(study.layout.ledger("letters", "bought", "sums"), [{"worst": 2 * CENT, "charged": CENT + 1}])
+    text = run(study)
+    assert "spent so far $0.0101; money.cap_usd $0.1000, left $0.0899" in text
+    # Six calls at 140,000 nano-USD.
+    assert "$0.000840" in text
+
+
+def test_a_cap_lowered_below_what_is_spent_leaves_less_than_nothing(tmp_path, vendor) -> None:
+    study = paid_study(tmp_path, study_cap=0.01)
+    write_trials(study, items=1)
+    write_ledger(study.layout.ledger("letters", "bought", "sums"), [{"worst": 4 * CENT, "charged": 4 * CENT}])
+    assert "money.cap_usd $0.0100, left -$0.0300" in run(study)
+
+
+@pytest.mark.parametrize(("cap", "warned"), [(0.0008, True), (0.0009, False)])
+def test_a_cap_that_may_stop_the_run_is_told_before(tmp_path, vendor, cap, warned) -> None:
+    study = paid_study(tmp_path, study_cap=cap)
+    write_trials(study, items=1)
+    # Six calls at 140,000 nano-USD: $0.00084.
+    assert ("the cap may stop this run" in run(study)) is warned
+
+
+def test_without_a_cap_the_plan_says_that_there_is_none(tmp_path, vendor) -> None:
+    study = paid_study(tmp_path)
+    write_trials(study, items=1)
+    assert "no money.cap_usd is set" in run(study)
+
+
+@pytest.mark.parametrize(
+    ("limits", "asking", "seconds", "basis"),
+    [
+        ({"requests_per_minute": 60}, Time(10.0, "r"), 120.0, "requests_per_minute: 60"),
+        ({"tokens_per_minute": 6_000}, Time(10.0, "r"), 100.0, "tokens_per_minute: 6000"),
+        ({"requests_per_minute": 60, "tokens_per_minute": 3_000}, None, 200.0, "at least, by tokens_per_minute: 3000;"),
+        ({"requests_per_minute": 6_000}, Time(10.0, "replies"), 10.0, "replies"),
+        ({}, None, None, "not known before the first reply"),
+    ],
+)
+def test_the_time_is_that_of_the_slowest_limit_and_says_which(limits, asking, seconds, basis) -> None:
+    account = Account(id="purse", key_env=None, **limits)
+    time = paid_time(account, 120, 10_000, asking)
+    assert time.seconds == (None if seconds is None else pytest.approx(seconds))
+    assert time.basis.startswith(basis)
+    assert paid_time(account, 0, 0, asking).seconds == 0.0
+
+
+def test_free_vendors_are_planned_in_plain_words(tmp_path, vendor) -> None:
+    body = json.loads(paid_study(tmp_path).path.read_text(encoding="utf-8"))
+    body |= {"models": body["models"][1:], "accounts": [], "money": {}}
+    body["experiments"][0]["models"] = ["planted"]
+    (tmp_path / "paid.yaml").write_text(json.dumps(body), encoding="utf-8")
+    from counterbalance.config import load_study
+
+    study = load_study(tmp_path / "paid.yaml")
+    write_trials(study, items=1)
+    text = run(study)
+    assert "6 new calls, about 0 s of computing; no money is spent by these vendors." in text
+    assert "$" not in text

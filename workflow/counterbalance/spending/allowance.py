@@ -1,0 +1,147 @@
+"""The allowance of one cell: prices, the caps of study and account, and the pace, over the purse of all processes."""
+
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Self
+
+from counterbalance.config import Cell, Study
+from counterbalance.config.models import ApiModel
+from counterbalance.errors import BudgetError
+from counterbalance.spending.base import Admission
+from counterbalance.spending.pace import Limits
+from counterbalance.spending.prices import Tariff, nano_usd, show_usd
+from counterbalance.spending.purse import Held, Others, Page, Purse
+from counterbalance.spending.spent import held_by_cell
+from counterbalance.vendors.base import Reply, TokenBounds
+
+# How often to look whether another process has given back what it had reserved.
+_LOOK_S = 0.5
+# A process that has not been seen for its time-out and this long is no longer waited for.
+_GRACE_S = 30.0
+
+
+class CellAllowance:
+    """The allowance of one cell; open it as a context manager.
+
+    Parameters
+    ----------
+    study, cell
+        Whose money it is, and what for; the cell's model is behind an account.
+    live
+        Whether calls are charged and paced as live ones although the account's mode is batch.
+    clock
+        Epoch seconds.
+    """
+
+    def __init__(
+        self, study: Study, cell: Cell, model: ApiModel, *, live: bool = False, clock: Callable[[], float] = time.time
+    ) -> None:
+        account = study.account(model.account)
+        if live:
+            account = account.model_copy(update={"mode": "live"})
+        self._cell, self._account, self._path, self._clock = cell.name, account, study.path, clock
+        self._tariff = Tariff.of(study.config.money.prices[model.id], batch=account.mode == "batch")
+        self._limits = Limits.of(account)
+        self._study_cap, self._account_cap = _cap(study.config.money.cap_usd), _cap(account.cap_usd)
+        self._purse = Purse(study.layout.purse, cell.name, lambda: held_by_cell(study), clock=clock)
+
+    def __enter__(self) -> Self:
+        self._purse.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._purse.__exit__(kind, error, trace)
+
+    def worst(self, bounds: TokenBounds) -> int:
+        """Return the most one sending of a call can cost, in nano-USD."""
+        return self._tariff.worst(bounds)
+
+    def charge(self, reply: Reply, bounds: TokenBounds) -> int:
+        """Return what a reply cost, in nano-USD: by its usage, or the worst case where that is missing."""
+        return self._tariff.charge(reply, bounds)
+
+    def admit(self, wanted: Sequence[TokenBounds], *, held: int, in_flight: int) -> Admission:
+        """Reserve as many calls as caps and pace allow; see `Allowance`.
+
+        Raises
+        ------
+        BudgetError
+            If a cap has no room for the first wanted call, and nothing under way anywhere could make room.
+        """
+        now = self._clock()
+        costs = [self._tariff.worst(bounds) for bounds in wanted]
+        with self._purse.transaction() as page:
+            others = page.others(self._cell, self._account.id)
+            fitting = self._fitting(costs, held, others)
+            granted, wait = self._paced(page, wanted[:fitting], now)
+            under_way = in_flight + granted > 0 and self._account.mode == "live"
+            until = now + self._account.timeout_s + _GRACE_S if under_way else 0.0
+            page.put(self._cell, Held(self._account.id, held + sum(costs[:granted])), live_until=until)
+        if granted == len(wanted) or granted < fitting:
+            return Admission(granted, wait)
+        others_live = others.live_until >= now
+        if not fitting and not in_flight and not others_live:
+            raise BudgetError(self._no_room(costs[0], held, others))
+        return Admission(granted, _LOOK_S if others_live else None)
+
+    def pause(self, seconds: float) -> None:
+        """Let no process send anything on this account for that long; a longer pause already set stays."""
+        now = self._clock()
+        with self._purse.transaction() as page:
+            level = self._limits.fill(page.level(self._account.id), now)
+            if seconds > level.pause_left(now):
+                page.put_level(self._account.id, level.paused(now, seconds))
+
+    def _fitting(self, costs: Sequence[int], held: int, others: Others) -> int:
+        study, account = held + others.study, held + others.account
+        for count, cost in enumerate(costs):
+            study, account = study + cost, account + cost
+            # What costs nothing is never held up by a cap.
+            if cost and (_over(study, self._study_cap) or _over(account, self._account_cap)):
+                return count
+        return len(costs)
+
+    def _paced(self, page: Page, wanted: Sequence[TokenBounds], now: float) -> tuple[int, float | None]:
+        if not wanted:
+            return 0, None
+        stored = page.level(self._account.id)
+        level = self._limits.fill(stored, now)
+        pause = level.pause_left(now)
+        if pause > 0.0:
+            return 0, pause
+        granted, after, wait = self._limits.take(level, wanted)
+        if granted and not self._limits.none:
+            page.put_level(self._account.id, after)
+        return granted, wait
+
+    def _no_room(self, cost: int, held: int, others: Others) -> str:
+        study_full = _over(held + others.study + cost, self._study_cap)
+        key = "money.cap_usd" if study_full else f"accounts.{self._account.id}.cap_usd"
+        cap = self._study_cap if study_full else self._account_cap
+        spent = held + (others.study if study_full else others.account)
+        return (
+            f"{self._path}: {key} is {show_usd(cap or 0)}, of which {show_usd(spent)} is spent or reserved, and the "
+            f"next call of {self._cell} can cost up to {show_usd(cost)}; raise that cap, or ask less"
+        )
+
+
+def open_allowance(study: Study, cell: Cell, *, live: bool = False) -> CellAllowance | None:
+    """Return a cell's allowance, to be opened as a context manager; None for a model that no account pays.
+
+    Parameters
+    ----------
+    live
+        Charge and pace calls as live ones although the account's mode is batch (the preflight's are).
+    """
+    return CellAllowance(study, cell, cell.model, live=live) if isinstance(cell.model, ApiModel) else None
+
+
+def _cap(usd: float | None) -> int | None:
+    return None if usd is None else nano_usd(usd)
+
+
+def _over(amount: int, cap: int | None) -> bool:
+    return cap is not None and amount > cap

@@ -1,0 +1,179 @@
+"""What a study still has to buy: calls, tokens, cost and time per cell and account. Asks nothing, opens no vendor."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from counterbalance.artifacts import SCHEMAS, read_table
+from counterbalance.calls import TRIAL_COLUMNS, iter_trials, plan_calls
+from counterbalance.config import Cell, Study
+from counterbalance.config.models import Account, ApiModel
+from counterbalance.ledger import answered_keys
+from counterbalance.spending.measured import Measured, measure
+from counterbalance.spending.prices import Tariff
+from counterbalance.spending.spent import calls_in_batches
+from counterbalance.vendors import get_vendor
+from counterbalance.vendors.base import PaidVendor, TokenBounds
+
+# Seconds per call on one core of a shared 2-core x86-64 machine, for a plan before the first reply; see docs/speed.md.
+_LOCAL_SECONDS_PER_CALL = 0.1
+
+
+@dataclass(frozen=True)
+class Time:
+    """About how long something takes, and what that is based on; None where nothing is known yet."""
+
+    seconds: float | None
+    basis: str
+
+
+@dataclass(frozen=True)
+class Buying:
+    """What the new calls of a cell use and cost; amounts in nano-USD.
+
+    Attributes
+    ----------
+    input_about
+        Input tokens as estimated.
+    output_about, output_most
+        Output tokens by the mean of the replies bought so far (None: there are none yet), and at the output limit.
+    cost_about, cost_most
+        By `input_about` and `output_about` (the limit, while there is none), and in the worst case.
+    """
+
+    input_about: int
+    output_about: int | None
+    output_most: int
+    cost_about: int
+    cost_most: int
+
+
+@dataclass(frozen=True)
+class CellPlan:
+    """What a cell still has to ask.
+
+    Attributes
+    ----------
+    calls, answered, under_way, new
+        Calls of the cell; those with a reply; those in batches that are not collected yet, whose money is reserved;
+        and the others.
+    buying
+        What the new ones cost; None where no account pays.
+    """
+
+    cell: Cell
+    calls: int
+    answered: int
+    under_way: int
+    new: int
+    buying: Buying | None
+    time: Time
+    measured: Measured
+
+
+def plan_cell(study: Study, cell: Cell) -> CellPlan | None:
+    """Work out what a cell still has to ask; None if its prompts are not made yet."""
+    path = study.layout.trials(cell.experiment.id, cell.dataset.id)
+    if not path.is_file():
+        return None
+    ledger = study.layout.ledger(cell.experiment.id, cell.model.id, cell.dataset.id)
+    vendor = get_vendor(cell.model, cell.experiment, study)
+    trials = read_table(path, SCHEMAS["trials"], list(TRIAL_COLUMNS))
+    calls = plan_calls(vendor, cell, trials, answered_keys(ledger), seed=study.config.seed)
+    measured = _measured(study, cell)
+    if not isinstance(cell.model, ApiModel):
+        time = _free_time(cell, len(calls.pending), measured)
+        return CellPlan(cell, calls.calls, calls.answered, 0, len(calls.pending), None, time, measured)
+    account = study.account(cell.model.account)
+    # A live run does not look for batches: it would buy the calls in them again.
+    batched = calls_in_batches(ledger) if account.mode == "batch" else set()
+    rows = [row for row in calls.pending if calls.keys[row] not in batched]
+    paid = cast(PaidVendor, vendor)
+    bounds = [paid.bounds(vendor.request(trial)) for trial in iter_trials(trials, rows, cell)]
+    tariff = Tariff.of(study.config.money.prices[cell.model.id], batch=account.mode == "batch")
+    buying = _buying(tariff, bounds, measured)
+    asking = _asking_seconds(account, len(rows), measured)
+    time = paid_time(account, len(rows), buying.input_about + buying.output_most, asking)
+    under_way = len(calls.pending) - len(rows)
+    return CellPlan(cell, calls.calls, calls.answered, under_way, len(rows), buying, time, measured)
+
+
+def _buying(tariff: Tariff, bounds: Sequence[TokenBounds], measured: Measured) -> Buying:
+    mean = measured.output_tokens
+    about, most = sum(b.input_about for b in bounds), sum(b.output_most for b in bounds)
+    output = None if mean is None else math.ceil(mean * len(bounds))
+    cost = tariff.cost(about, 0, most if output is None else output)
+    return Buying(about, output, most, cost, sum(tariff.worst(b) for b in bounds))
+
+
+def account_time(account: Account, cells: Iterable[CellPlan]) -> Time:
+    """Return about how long the new calls of an account take, its cells one after the other."""
+    plans = [cell for cell in cells if cell.new]
+    asking = [_asking_seconds(account, cell.new, cell.measured) for cell in plans]
+    known = [part for part in asking if part is not None]
+    tokens = sum(cell.buying.input_about + cell.buying.output_most for cell in plans if cell.buying)
+    return paid_time(
+        account, sum(cell.new for cell in plans), tokens, _sum(known) if len(known) == len(asking) else None
+    )
+
+
+def paid_time(account: Account, calls: int, tokens: int, asking: Time | None) -> Time:
+    """Return how long calls take at the account's limits: the slowest of its paces and of the vendor's own.
+
+    Parameters
+    ----------
+    tokens
+        Of all these calls, as `tokens_per_minute` counts them.
+    asking
+        How long they take without limits; None if that is not known.
+    """
+    if not calls:
+        return Time(0.0, "nothing to ask")
+    if account.mode == "batch":
+        return Time(None, "in batches, which the vendor returns within a day")
+    known = [] if asking is None else [asking]
+    for limit, amount, name in (
+        (account.requests_per_minute, calls, "requests_per_minute"),
+        (account.tokens_per_minute, tokens, "tokens_per_minute"),
+    ):
+        if limit is not None:
+            known.append(Time(60.0 * amount / limit, f"{name}: {limit}"))
+    if not known:
+        return Time(None, "not known before the first reply")
+    slowest = max(known, key=lambda time: time.seconds or 0.0)
+    if asking is None:
+        return Time(slowest.seconds, f"at least, by {slowest.basis}; no reply was timed yet")
+    return slowest
+
+
+def _asking_seconds(account: Account, calls: int, measured: Measured) -> Time | None:
+    if measured.latency_ms is None:
+        return None
+    seconds = calls * measured.latency_ms / 1000 / min(account.max_in_flight, max(calls, 1))
+    basis = f"{measured.latency_ms:.0f} ms a reply (mean of {measured.timed}), {account.max_in_flight} at once"
+    return Time(seconds, basis)
+
+
+def _free_time(cell: Cell, calls: int, measured: Measured) -> Time:
+    if not calls:
+        return Time(0.0, "nothing to ask")
+    if measured.latency_ms is not None:
+        basis = f"{measured.latency_ms:.0f} ms a reply (mean of {measured.timed})"
+        return Time(calls * measured.latency_ms / 1000, basis)
+    if cell.model.vendor == "local":
+        return Time(calls * _LOCAL_SECONDS_PER_CALL, "0.1 s a call on one core, see docs/speed.md")
+    return Time(0.0, "no model is asked")
+
+
+def _measured(study: Study, cell: Cell) -> Measured:
+    # Replies to one experiment's prompt are alike over its data sets; the preflight's reply is among them.
+    experiment = cell.experiment
+    return measure(study.layout.ledger(experiment.id, cell.model.id, dataset) for dataset in experiment.datasets)
+
+
+def _sum(times: list[Time]) -> Time | None:
+    if not times:
+        return None
+    bases = {time.basis for time in times}
+    return Time(sum(time.seconds or 0.0 for time in times), bases.pop() if len(bases) == 1 else "the replies so far")

@@ -1,0 +1,208 @@
+"""The purse: one small file by which all processes of a study share its caps and the pace of its accounts.
+
+It holds no truth of its own. What was spent stands in the cells' ledgers; the purse has each cell's sum, so that a
+process need not read the others' ledgers before every call. It may be deleted at any time and is then made anew.
+"""
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from counterbalance.errors import InputError
+from counterbalance.spending.pace import Level
+
+_BUSY_S = 60.0
+_TABLES = """
+CREATE TABLE IF NOT EXISTS cells (
+    cell TEXT PRIMARY KEY, account TEXT NOT NULL, held INTEGER NOT NULL, live_until REAL NOT NULL,
+    version INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS accounts (
+    account TEXT PRIMARY KEY, requests REAL, tokens REAL, filled_at REAL NOT NULL,
+    paused_at REAL NOT NULL, paused_until REAL NOT NULL
+) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True)
+class Held:
+    """What one cell has charged or reserved (nano-USD), and on which account."""
+
+    account: str
+    amount: int
+
+
+@dataclass(frozen=True)
+class Others:
+    """What the other cells hold (nano-USD), and until when one of them may still give some back (epoch seconds)."""
+
+    study: int
+    account: int
+    live_until: float
+
+
+class Page:
+    """The purse inside one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def others(self, cell: str, account: str) -> Others:
+        """Return what all cells but this one hold."""
+        row = self._connection.execute(
+            "SELECT coalesce(sum(held), 0), coalesce(sum(CASE WHEN account = ? THEN held END), 0), "
+            "coalesce(max(live_until), 0) FROM cells WHERE cell != ?",
+            (account, cell),
+        ).fetchone()
+        return Others(*row)
+
+    def put(self, cell: str, held: Held, *, live_until: float) -> None:
+        """Set what a cell holds, and until when calls of it may be under way."""
+        self._connection.execute(
+            "INSERT INTO cells VALUES (?, ?, ?, ?, 1) ON CONFLICT (cell) DO UPDATE SET account = excluded.account, "
+            "held = excluded.held, live_until = excluded.live_until, version = version + 1",
+            (cell, held.account, held.amount, live_until),
+        )
+
+    def level(self, account: str) -> Level | None:
+        """Return how full an account's buckets were when last used; None if they never were."""
+        row = self._connection.execute(
+            "SELECT requests, tokens, filled_at, paused_at, paused_until FROM accounts WHERE account = ?", (account,)
+        ).fetchone()
+        return None if row is None else Level(*row)
+
+    def put_level(self, account: str, level: Level) -> None:
+        """Set an account's buckets and pause."""
+        self._connection.execute(
+            "INSERT OR REPLACE INTO accounts VALUES (?, ?, ?, ?, ?, ?)",
+            (account, level.requests, level.tokens, level.filled_at, level.paused_at, level.paused_until),
+        )
+
+
+class Purse:
+    """The purse file, open.
+
+    Parameters
+    ----------
+    path
+        The file; made if there is none.
+    cell
+        The cell whose process this is; its row is left to `Page.put`.
+    ledgers
+        Reads what every cell of the study holds by its ledger; called when the purse is opened, and again when the
+        file was deleted or replaced meanwhile.
+    clock
+        Epoch seconds.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        cell: str,
+        ledgers: Callable[[], Mapping[str, Held]],
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._path, self._cell, self._ledgers, self._clock = path, cell, ledgers, clock
+        self._connection: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
+
+    def __enter__(self) -> Self:
+        with self._reporting():
+            self._open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Page]:
+        """Hold the purse for one short look and change; other processes wait meanwhile.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be used; it says what to do.
+        """
+        with self._reporting():
+            if self._connection is None or self._identity() != self._file:
+                self._open()
+            with self._hold() as page:
+                yield page
+
+    @contextmanager
+    def _hold(self) -> Iterator[Page]:
+        connection = self._connection
+        if connection is None:
+            raise InputError(f"{self._path}: the purse is closed")
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield Page(connection)
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def _open(self) -> None:
+        self._close()
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+        self._connection = connection
+        # No write-ahead log: its files would outlive a deleted purse and be taken for the new one's. No syncing: a
+        # process killed at any moment leaves the file whole, and after a power cut it is made anew.
+        connection.execute("PRAGMA journal_mode=PERSIST")
+        connection.execute("PRAGMA synchronous=OFF")
+        connection.executescript("BEGIN IMMEDIATE;" + _TABLES + "COMMIT;")
+        self._file = self._identity()
+        self._take_over_from_ledgers()
+
+    def _take_over_from_ledgers(self) -> None:
+        """Bring the rows of cells that nobody is asking now into line with their ledgers.
+
+        The ledgers are read outside the transaction, which must stay short; a row that its own process has touched
+        meanwhile has another version and is left alone.
+        """
+        connection = self._connection
+        if connection is None:
+            return
+        versions = dict(connection.execute("SELECT cell, version FROM cells WHERE live_until < ?", (self._clock(),)))
+        found = {cell: held for cell, held in self._ledgers().items() if cell != self._cell}
+        gone = [(cell, version) for cell, version in versions.items() if cell not in found and cell != self._cell]
+        known = [(held.account, held.amount, cell, versions[cell]) for cell, held in found.items() if cell in versions]
+        fresh = [(cell, held.account, held.amount) for cell, held in found.items()]
+        with self._hold():
+            connection.executemany("DELETE FROM cells WHERE cell = ? AND version = ?", gone)
+            connection.executemany("UPDATE cells SET account = ?, held = ? WHERE cell = ? AND version = ?", known)
+            connection.executemany("INSERT OR IGNORE INTO cells VALUES (?, ?, ?, 0, 0)", fresh)
+
+    def _identity(self) -> tuple[int, int] | None:
+        try:
+            found = os.stat(self._path)
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.DatabaseError, OSError) as error:
+            raise InputError(
+                f"{self._path}: the purse cannot be used now ({error}); see that the disk has space and that the "
+                "folder can be written. If that is so, delete this file and run the same command again: nothing is "
+                "lost, it is made anew from the ledgers"
+            ) from error
