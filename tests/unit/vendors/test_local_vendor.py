@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from counterbalance.config.models import Experiment, LocalModel, Prompt
+from counterbalance.errors import ConfigError
 from counterbalance.vendors import local_vendor
 from counterbalance.vendors.base import Reply, Trial
 from counterbalance.vendors.local import KNOWN_WEIGHTS, Generation, NextToken, OptionLogprobs, Usage
@@ -168,3 +169,16 @@ def test_only_sampling_has_a_seed_and_repeats_have_different_ones() -> None:
     assert sampling.request(TRIAL).parameters["seed"] == seeds[0]
     _, asked = ask(sampling)
     assert asked[3] == seeds[0]
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        ({"kind": "generate", "temperature": None}, "read.temperature is null, and a local model has no default"),
+        ({"kind": "decide"}, "`decide` needs a vendor's decision endpoint"),
+    ],
+)
+def test_what_a_local_model_cannot_do_is_refused_before_anything_is_opened(read: dict, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        make_vendor(read)
+    assert "experiment 'letters', model 'small'" in str(caught.value)

@@ -19,6 +19,7 @@ READS = {
     "generate": {"kind": "generate"},
     "logprob": {"kind": "logprob", "top": 20},
     "option_text": {"kind": "option_text"},
+    "decide": {"kind": "decide"},
 }
 
 
@@ -253,3 +254,16 @@ def test_all_that_a_reply_hangs_on_enters_the_identity() -> None:
     ]
     assert len({vendor.request(other).sha256 for other in [trial, *others]}) == 7
     assert make_vendor("logprob", **BASE).request(trial).sha256 != vendor.request(trial).sha256
+
+
+def test_a_decision_is_a_distribution_over_the_labels_alone() -> None:
+    vendor = make_vendor("decide", slot_bonus=[2.0, 0.0])
+    reply = ask(vendor, make_trial())
+    assert reply.status == "ok"
+    assert reply.top_tokens == list(LABELS)
+    assert math.fsum(math.exp(value) for value in reply.top_logprobs) == pytest.approx(1)
+    other = ask(make_vendor("logprob", slot_bonus=[2.0, 0.0]), make_trial())
+    # The same respondent: the labels' share of the next token is LABEL_MASS, and otherwise nothing differs.
+    listed = dict(zip(other.top_tokens, other.top_logprobs, strict=True))
+    assert [listed[label] - math.log(LABEL_MASS) for label in LABELS] == pytest.approx(reply.top_logprobs)
+    assert vendor.request(make_trial()).parameters["read"] == "decide"

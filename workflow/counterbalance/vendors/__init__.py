@@ -1,14 +1,23 @@
 """The registry of vendors."""
 
 from counterbalance.config import Experiment, Model, Study
-from counterbalance.config.models import LocalModel, ReplayModel, SimulatedModel
-from counterbalance.vendors.base import Vendor
+from counterbalance.config.models import (
+    AnthropicModel,
+    GoogleModel,
+    LocalModel,
+    OpenAIModel,
+    ReplayModel,
+    SimulatedModel,
+)
+from counterbalance.vendors.base import PaidVendor, Vendor
 
 __all__ = ["get_vendor"]
 
 
 def get_vendor(model: Model, experiment: Experiment, study: Study) -> Vendor:
-    """Return the vendor of a model, set up for an experiment but not open yet.
+    """Return the vendor of a model, set up for an experiment but not open yet; needs no key.
+
+    A model behind an account whose mode is `batch` comes as a `BatchVendor`, which can also be asked call by call.
 
     Raises
     ------
@@ -30,3 +39,35 @@ def get_vendor(model: Model, experiment: Experiment, study: Study) -> Vendor:
             from counterbalance.vendors.replay import ReplayVendor
 
             return ReplayVendor(model, experiment, study)
+        case OpenAIModel() | AnthropicModel() | GoogleModel():
+            return _paid_vendor(model, experiment, study)
+
+
+def _paid_vendor(model: OpenAIModel | AnthropicModel | GoogleModel, experiment: Experiment, study: Study) -> PaidVendor:
+    account = study.account(model.account)
+    batch = account.mode == "batch"
+    match model:
+        case OpenAIModel():
+            if batch:
+                from counterbalance.vendors.openai_batch import OpenAIBatchVendor
+
+                return OpenAIBatchVendor(model, account, experiment, study)
+            from counterbalance.vendors.openai_vendor import OpenAIVendor
+
+            return OpenAIVendor(model, account, experiment, study)
+        case AnthropicModel():
+            if batch:
+                from counterbalance.vendors.anthropic_batch import AnthropicBatchVendor
+
+                return AnthropicBatchVendor(model, account, experiment, study)
+            from counterbalance.vendors.anthropic_vendor import AnthropicVendor
+
+            return AnthropicVendor(model, account, experiment, study)
+        case GoogleModel():
+            if batch:
+                from counterbalance.vendors.google_batch import GoogleBatchVendor
+
+                return GoogleBatchVendor(model, account, experiment, study)
+            from counterbalance.vendors.google_vendor import GoogleVendor
+
+            return GoogleVendor(model, account, experiment, study)

@@ -6,7 +6,8 @@ from typing import Any, Self
 
 from counterbalance.canonical import Json, sha256_json
 from counterbalance.config import Experiment, Study
-from counterbalance.config.models import GenerateRead, LocalModel, LogprobRead, OptionTextRead
+from counterbalance.config.models import DecideRead, GenerateRead, LocalModel, LogprobRead, OptionTextRead
+from counterbalance.errors import ConfigError
 from counterbalance.vendors.base import Reply, Request, Trial
 from counterbalance.vendors.local import LocalEngine, Usage
 
@@ -18,7 +19,8 @@ class LocalVendor:
     shares_prefixes = True
 
     def __init__(self, model: LocalModel, experiment: Experiment, study: Study) -> None:
-        self._model, self._read, self._seed = model, experiment.read, study.config.seed
+        self._model, self._seed = model, study.config.seed
+        self._read = _readable(experiment, model)
         self._engine = LocalEngine(model.model, context_tokens=model.context_tokens, accept_terms=model.accept_terms)
         self._facts: dict[str, Json] = {}
 
@@ -43,7 +45,7 @@ class LocalVendor:
         match self._read:
             case GenerateRead(max_tokens=max_tokens, temperature=temperature, stop=stop):
                 parameters |= {"max_tokens": max_tokens, "temperature": temperature, "stop": list(stop)}
-                if temperature > 0:
+                if temperature:
                     parameters["seed"] = self._draw_seed(trial)
             case LogprobRead(top=top):
                 parameters["top"] = top
@@ -103,3 +105,19 @@ class LocalVendor:
             "cached_tokens": usage.cached_tokens,
             "output_tokens": usage.written_tokens,
         }
+
+
+def _readable(experiment: Experiment, model: LocalModel) -> GenerateRead | LogprobRead | OptionTextRead:
+    """Return the read if a model in this process can be read so."""
+    read, where = experiment.read, f"experiment {experiment.id!r}, model {model.id!r}"
+    if isinstance(read, DecideRead):
+        raise ConfigError(
+            f"{where}: read `decide` needs a vendor's decision endpoint, and a local model has none; "
+            "use `kind: logprob` for local models, in an experiment of their own"
+        )
+    if isinstance(read, GenerateRead) and read.temperature is None:
+        raise ConfigError(
+            f"{where}: read.temperature is null, and a local model has no default of its own; "
+            "write a number (0.0 takes the likeliest token), in an experiment of its own if other models need null"
+        )
+    return read

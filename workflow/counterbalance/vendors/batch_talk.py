@@ -1,0 +1,163 @@
+"""What all vendors' batches have in common: asking about them, and reading one line of their results."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from datetime import timedelta
+from typing import TypeVar
+
+from counterbalance.canonical import Json
+from counterbalance.config.models import AnthropicModel, GoogleModel, OpenAIModel
+from counterbalance.errors import CounterbalanceError, VendorError
+from counterbalance.vendors.api import ApiVendor, wire_bytes
+from counterbalance.vendors.base import Reply, Request, TransportError
+from counterbalance.vendors.batch_ids import MOST_BYTES, MOST_REQUESTS, BatchGoneError, HopelessError
+from counterbalance.vendors.wire import Received, Verdict, explain_breakdown, judge, open_body
+
+TRANSFER_S = 900.0
+"""Longest that handing in or fetching a whole file may take in all, where the account allows a call less."""
+
+# Batches that are looked through for one of ours: pages of a list, newest first.
+MOST_PAGES, PER_PAGE = 20, 100
+
+SKEW = timedelta(hours=1)
+"""How far the clocks here and at a vendor may be apart."""
+
+_GONE = (404, 410)
+
+ModelT = TypeVar("ModelT", OpenAIModel, AnthropicModel, GoogleModel)
+
+
+class BatchTalker(ApiVendor[ModelT]):
+    """A vendor that also takes batches; put before the vendor's own class."""
+
+    most_requests = MOST_REQUESTS
+    most_bytes = MOST_BYTES
+
+    def _pattern(self, parameters: Mapping[str, Json]) -> Request:
+        """Return a request that stands for all of a cell when a reply is read, which depends on parameters alone."""
+        return Request(self.name, self._model.base_url, self._model.model, parameters, {"text": ""}, None, 0)
+
+    def _gone(self, what: str) -> str:
+        return (
+            f"{self.name}: {what} is no longer there. Its calls may have been paid for and stay charged at their worst "
+            "case; running the same command again buys them anew"
+        )
+
+    async def _look(
+        self, sending: Awaitable[Received], *, gone: str | None = None, transfer: bool = False
+    ) -> dict[str, Json]:
+        """Send a request about a batch as `_fetch` does; return the JSON object of the answer."""
+        received = await self._fetch(sending, gone=gone, transfer=transfer)
+        try:
+            body = json.loads(received.text)
+        except ValueError:
+            body = None
+        if not isinstance(body, dict):
+            raise TransportError(
+                f"{self.name}: an answer about a batch is no JSON object", kind="garbled", maybe_billed=True
+            )
+        return body
+
+    async def _fetch(
+        self, sending: Awaitable[Received], *, gone: str | None = None, transfer: bool = False
+    ) -> Received:
+        """Send a request about a batch, once and within a total time; return its answer.
+
+        Parameters
+        ----------
+        gone
+            What to say if the vendor no longer has what is asked for.
+        transfer
+            Whether a whole file goes over the line.
+
+        Raises
+        ------
+        TransportError
+            If there is no answer, or one that may be different next time.
+        CounterbalanceError
+            If the vendor refuses.
+        """
+        seconds = max(self._account.timeout_s, TRANSFER_S) if transfer else self._account.timeout_s
+        outcome = await self._try(sending, seconds)
+        if isinstance(outcome, Received) and outcome.status in _GONE and gone is not None:
+            raise BatchGoneError(gone)
+        if isinstance(outcome, Received):
+            if outcome.status == 200:
+                return outcome
+            outcome = self._refusal(outcome)
+        # Raised here, where no frame of an SDK is part of the traceback.
+        raise outcome
+
+    async def _try(
+        self, sending: Awaitable[Received], seconds: float
+    ) -> Received | TransportError | CounterbalanceError:
+        try:
+            async with asyncio.timeout(seconds):
+                return await sending
+        except asyncio.CancelledError as stopped:
+            stopped.__context__ = stopped.__cause__ = None
+            raise stopped.with_traceback(None) from None
+        except Exception as error:
+            found = explain_breakdown(self.name, error)
+            # Whatever broke, the vendor may have taken the batch; nobody may conclude that it did not.
+            known = isinstance(found, TransportError)
+            return found if known else TransportError(str(found), kind="garbled", maybe_billed=True)
+
+    def _refusal(self, received: Received) -> TransportError | CounterbalanceError:
+        verdict = judge(self.name, received)
+        return VendorError(verdict.reason or verdict.status) if isinstance(verdict, Reply) else verdict
+
+    def _outcome(self, status: int, body: Json, request_id: str | None, pattern: Request) -> Reply | TransportError:
+        """Read what became of one call, as if it had been a live answer of that status."""
+        received = Received.of(status, {"request-id": request_id} if request_id else {}, json.dumps(body))
+        verdict = judge(self.name, received) if status != 200 else self._opened(received, pattern)
+        return HopelessError(verdict) if isinstance(verdict, CounterbalanceError) else verdict
+
+    def _opened(self, received: Received, pattern: Request) -> Verdict:
+        body = open_body(self.name, received, self._shape(pattern))
+        return self._reply(body, pattern, received.request_id) if isinstance(body, dict) else body
+
+
+def unreached(vendor: str, how: str) -> TransportError:
+    """Return what became of a call that its batch did not get to; vendors do not charge those."""
+    return TransportError(f"{vendor}: the batch {how} before this call was reached")
+
+
+def id_of(vendor: str, body: Json, field: str) -> str:
+    """Return the name of a batch or file that the vendor has made.
+
+    Raises
+    ------
+    TransportError
+        If the answer has none; the vendor may have made it all the same.
+    """
+    name = body.get(field)
+    if not isinstance(name, str) or not name:
+        raise TransportError(f"{vendor}: an answer without {field!r}", kind="garbled", maybe_billed=True)
+    return name
+
+
+def write_lines(entries: Iterable[Json]) -> bytes:
+    """Write one JSON value a line."""
+    return b"".join(wire_bytes(entry) + b"\n" for entry in entries)
+
+
+def read_lines(vendor: str, text: str) -> Iterator[dict[str, Json]]:
+    """Yield the JSON objects of a file of lines; a U+2028 within a text ends no line.
+
+    Raises
+    ------
+    TransportError
+        If a line is no JSON object, as the last one of a file that came cut.
+    """
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            entry = None
+        if not isinstance(entry, dict):
+            raise TransportError(f"{vendor}: line {number} of a file of results is no JSON object", kind="garbled")
+        yield entry
