@@ -10,12 +10,14 @@ from pathlib import Path
 from counterbalance.artifacts import SCHEMAS, table_from_rows, write_table
 from counterbalance.canonical import canonical_json, sha256_bytes
 from counterbalance.config import Study, load_study
-from counterbalance.vendors.base import Reply, Request, TransportError, Trial
+from counterbalance.vendors.base import Reply, Request, TokenBounds, TransportError, Trial
 
 FROZEN = "sha256:" + "f" * 64
 
 
-def study_text(models: list[dict], *, read: dict | None = None, limits: dict | None = None) -> str:
+def study_text(
+    models: list[dict], *, read: dict | None = None, limits: dict | None = None, experiment: dict | None = None
+) -> str:
     """JSON is YAML too."""
     study = {
         "schema": "counterbalance/study/1",
@@ -44,6 +46,7 @@ def study_text(models: list[dict], *, read: dict | None = None, limits: dict | N
                 "models": [model["id"] for model in models],
                 "prompt": {"template": "letter.j2", "style": "plain"},
                 "read": read or {"kind": "generate"},
+                **(experiment or {}),
             }
         ],
         "limits": limits or {},
@@ -132,6 +135,9 @@ class ScriptedVendor:
 
     def request(self, trial: Trial) -> Request:
         return Request("scripted", None, self.model, {"max_tokens": 16}, trial.prompt, None, trial.repeat)
+
+    def bounds(self, request: Request) -> TokenBounds:
+        return TokenBounds(input_about=80, input_most=100, output_most=10)
 
     async def ask(self, request: Request, trial: Trial) -> Reply:
         self.under_way += 1

@@ -39,6 +39,24 @@ def test_calls_of_earlier_sessions_are_counted_but_not_in_the_rate() -> None:
     assert meter.line() == "letters/m/s  410/600 calls  2.0/s  1 min 35 s left  (400 from before)"
 
 
+def test_money_is_said_where_it_is_known() -> None:
+    meter = Meter("letters/m/s", total=600, done=0, clock=Clock())
+    meter.spend(1_250_000_000)
+    assert meter.line() == "letters/m/s  0/600 calls  $1.25 spent"
+    capped = Meter("letters/m/s", total=600, done=0, most_nano_usd=5_000_000_000, clock=Clock())
+    assert "spent" not in capped.line()
+    capped.spend(1_250_000_000)
+    assert capped.line() == "letters/m/s  0/600 calls  $1.25 spent, at most $3.75 left"
+    stream = io.StringIO()
+    for progress in (LineProgress(stream), BarProgress(stream), SilentProgress()):
+        progress.start("a/b/c", total=10, done=0, most_nano_usd=20_000_000)
+        progress.spend(10_000_000)
+        progress.advance(10)
+        progress.finish()
+    assert stream.getvalue().count("10/10 calls") >= 2
+    assert "$0.01 spent, at most $0.01 left" in stream.getvalue()
+
+
 def test_lines_come_now_and_then_and_at_both_ends() -> None:
     clock, stream = Clock(), io.StringIO()
     progress = LineProgress(stream, clock=clock)

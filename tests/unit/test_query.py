@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from query_cases import FROZEN, ScriptedVendor, make_study, no_reply, open_gate,
 
 from counterbalance.artifacts import SCHEMAS, read_record, read_table
 from counterbalance.config import Study
+from counterbalance.engine import RetryPolicy
 from counterbalance.errors import ConfigError, GateError, LedgerBusyError, PendingError, VendorError
 from counterbalance.ledger import Ledger, count_observed
 from counterbalance.prereg import gate
@@ -57,14 +59,23 @@ def test_one_reply_per_trial_in_key_order_with_its_record(study: Study) -> None:
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", row["started_at"]) for row in rows)
     record = read_record(study.layout.replies(*CELL))
     assert (record.stage, record.rows, record.frozen_sha256) == ("query", 30, FROZEN)
+    parameters = record.facts.pop("parameters_sent")
+    assert [set(entry) for entry in parameters] == [{"respondent", "read"}]
     assert record.facts == {
         "calls": 30,
         "attempts": 30,
         "transport_errors": 0,
         "possibly_sent_twice": 0,
+        "maybe_billed": 0,
         "statuses": {"ok": 30},
         "frozen": {FROZEN: 30},
+        "models_returned": {"planted": 30},
+        "sessions": [{"session": 1, "ended_because": "done", "calls": 30}],
+        "spent_nano_usd": None,
+        "charged_at_worst": 0,
+        "call_order": "interleaved",
     }
+    assert {row["session"] for row in rows} == {1}
     assert [entry.path for entry in record.materials] == [
         "results/tiny/trials/letters/sums.parquet",
         "preregistration/frozen/tiny-1.json",
@@ -73,6 +84,38 @@ def test_one_reply_per_trial_in_key_order_with_its_record(study: Study) -> None:
         "letters/planted/sums: 30 trials, 30 calls (30 new), replies: 30 ok; "
         "30 attempts, 0 transport errors, 0 possibly sent twice"
     )
+
+
+def test_the_order_of_asking_can_be_set_and_is_kept(tmp_path: Path, use, monkeypatch) -> None:
+    for kind, expected in (("prefix", "prefix"), ("interleaved", "interleaved"), ("auto", "prefix")):
+        study = make_study(tmp_path / kind, experiment={"call_order": kind})
+        write_trials(study, trial_rows(5))
+        monkeypatch.setattr(gate, "check_gate", open_gate(study))
+        vendor = use(ScriptedVendor(max_in_flight=1))
+        run(study)
+        assert read_record(study.layout.replies(*CELL)).facts["call_order"] == expected
+        assert (vendor.asked == sorted(vendor.asked)) == (expected == "prefix")
+
+
+def test_the_record_says_what_was_sent_and_who_answered(study: Study, use) -> None:
+    use(ScriptedVendor({"i001": [Reply("ok", text="A", model_returned="m1-new")]}))
+    run(study)
+    facts = read_record(study.layout.replies(*CELL)).facts
+    assert facts["parameters_sent"] == [{"max_tokens": 16}]
+    assert facts["models_returned"] == {"m1-new": 6}
+
+
+def test_a_parameter_that_differs_from_call_to_call_is_not_listed(study: Study, use) -> None:
+    class Seeded(ScriptedVendor):
+        def request(self, trial):
+            plain = super().request(trial)
+            drawn = {"seed": int(trial.item_id[1:]), "style": trial.repeat, "item": trial.item_id}
+            return replace(plain, parameters={**plain.parameters, **drawn})
+
+    write_trials(study, trial_rows(12))
+    use(Seeded())
+    run(study)
+    assert read_record(study.layout.replies(*CELL)).facts["parameters_sent"] == [{"max_tokens": 16, "style": 0}]
 
 
 def test_rows_are_sorted_by_trial_id_where_item_ids_sort_otherwise(study: Study, use) -> None:
@@ -129,9 +172,7 @@ def test_unanswered_calls_leave_no_table_and_say_what_to_type(study: Study, use,
 
 def impatient(make):
     def make_impatient(self, *arguments, **settings):
-        make(self, *arguments, **settings, retry=query_retry)
-
-    from counterbalance.engine import RetryPolicy
+        make(self, *arguments, **settings | {"retry": query_retry})
 
     query_retry = RetryPolicy(pause_s=0.0)
     return make_impatient
@@ -266,7 +307,10 @@ def test_kill_9_at_any_moment_loses_nothing_and_buys_nothing_unreported(tmp_path
     assert counts.new == 900 - before
     assert bought.calls == 900 == count_observed(study)["letters/planted/sums"]
     assert bought.attempts == bought.calls + bought.transport_errors + bought.possibly_sent_twice
-    assert 0 < bought.possibly_sent_twice <= 3 * 32
+    # 32 under way, and up to a quarter of that written down ahead.
+    assert 0 < bought.possibly_sent_twice <= 3 * (32 + 8)
+    assert [entry.ended_because for entry in bought.sessions] == [None, None, None, "done"]
+    assert sum(bought.by_session.values()) == 900
     assert bought.transport_errors > 0
     monkeypatch.setattr(gate, "check_gate", open_gate(undisturbed))
     assert run(undisturbed).bought.calls == 900
@@ -285,5 +329,6 @@ def test_sigterm_saves_what_is_under_way(tmp_path: Path) -> None:
     assert "stopped by SIGTERM" in err
     path = study.layout.ledger(*CELL)
     with Ledger(path, study="tiny", cell="letters/planted/sums") as ledger:
-        assert ledger._attempts == {}
+        assert ledger.select("SELECT count(*) FROM calls WHERE reply IS NULL") == [(0,)]
+        assert ledger.select("SELECT ended_because FROM sessions") == [("stopped by SIGTERM",)]
         assert 20 <= len(ledger.answered) < 2400

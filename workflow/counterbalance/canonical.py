@@ -12,6 +12,13 @@ from counterbalance.errors import InputError
 
 Json = Any
 
+_SAFE = 2**53
+_STRINGS = frozenset({str})
+_PLAIN = frozenset({str, bool, type(None)})
+_ENCODER = json.JSONEncoder(
+    ensure_ascii=False, check_circular=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+)
+
 
 def canonical_json(value: Json) -> bytes:
     """Serialise to RFC 8785 JSON.
@@ -29,14 +36,51 @@ def canonical_json(value: Json) -> bytes:
     Raises
     ------
     InputError
-        For NaN, infinities, integers beyond 2**53 and types that JSON does not have.
+        For NaN, infinities, integers beyond 2**53, lone surrogates and types that JSON does not have.
     """
     try:
+        return _ENCODER.encode(_settle(value)).encode()
+    except (_UnsureError, ValueError, RecursionError):
+        pass
+    try:
         return rfc8785.dumps(value)
-    except rfc8785.CanonicalizationError as error:
+    except (rfc8785.CanonicalizationError, UnicodeEncodeError) as error:
         raise InputError(
             f"cannot be written as canonical JSON: {error}; use finite numbers, strings, lists and string keys"
         ) from error
+
+
+class _UnsureError(Exception):
+    """The standard library might write this value otherwise than RFC 8785 does."""
+
+
+def _settle(value: Json) -> Json:
+    """Return a value that the standard library writes as RFC 8785 does.
+
+    The two differ in reals (whole ones, and where the exponent starts), in the order of keys beyond U+FFFF, in keys
+    that are no strings, and in what they refuse; all but whole reals go the slow way.
+    """
+    kind = type(value)
+    if kind is dict:
+        if not (set(map(type, value)) <= _STRINGS and "".join(value).isascii()):
+            raise _UnsureError
+        return {
+            key: entry
+            if (kind := type(entry)) in _PLAIN or (kind is int and -_SAFE < entry < _SAFE)
+            else _settle(entry)
+            for key, entry in value.items()
+        }
+    if kind is list or kind is tuple:
+        return [entry if type(entry) in _PLAIN else _settle(entry) for entry in value]
+    if kind is float:
+        size = abs(value)
+        if size < _SAFE and value == (whole := int(value)):
+            return whole
+        if 1e-4 <= size < _SAFE:
+            return value
+    elif kind in _PLAIN or (kind is int and -_SAFE < value < _SAFE):
+        return value
+    raise _UnsureError
 
 
 def sha256_bytes(data: bytes) -> str:

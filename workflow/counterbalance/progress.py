@@ -10,15 +10,23 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bar
 
+from counterbalance.spending.prices import show_usd
+
 
 class Progress(Protocol):
     """What the engine tells whoever watches."""
 
-    def start(self, name: str, *, total: int, done: int) -> None:
-        """Begin a cell of `total` calls, `done` of which an earlier session has answered."""
+    def start(self, name: str, *, total: int, done: int, most_nano_usd: int | None = None) -> None:
+        """Begin a cell of `total` calls, `done` of which an earlier session has answered.
+
+        `most_nano_usd` is what the caps let it spend in all, if no other cell spends anything meanwhile.
+        """
 
     def advance(self, count: int) -> None:
         """Count replies that are saved."""
+
+    def spend(self, nano_usd: int) -> None:
+        """Say what the cell has cost so far, what is under way at its worst case (nano-USD)."""
 
     def finish(self) -> None:
         """End the cell, whether or not all calls are answered."""
@@ -43,10 +51,13 @@ def make_progress(kind: str, stream: TextIO | None = None) -> Progress:
 class SilentProgress:
     """Says nothing."""
 
-    def start(self, name: str, *, total: int, done: int) -> None:
+    def start(self, name: str, *, total: int, done: int, most_nano_usd: int | None = None) -> None:
         return
 
     def advance(self, count: int) -> None:
+        return
+
+    def spend(self, nano_usd: int) -> None:
         return
 
     def finish(self) -> None:
@@ -58,13 +69,25 @@ class Meter:
 
     Parameters
     ----------
+    most_nano_usd
+        What the caps let the cell spend in all; None without caps.
     clock
         Seconds from any origin, never going back.
     """
 
-    def __init__(self, name: str, *, total: int, done: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        total: int,
+        done: int,
+        most_nano_usd: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._most = most_nano_usd
         self._name, self._total, self._resumed, self._clock = name, total, done, clock
         self._new = 0
+        self._spent: int | None = None
         self._began = clock()
 
     @property
@@ -73,6 +96,9 @@ class Meter:
 
     def advance(self, count: int) -> None:
         self._new += count
+
+    def spend(self, nano_usd: int) -> None:
+        self._spent = nano_usd
 
     def line(self) -> str:
         """Return the state in one line."""
@@ -83,6 +109,9 @@ class Meter:
             parts.append(f"{rate:.1f}/s")
             if self.done < self._total:
                 parts.append(f"{duration((self._total - self.done) / rate)} left")
+        if self._spent is not None:
+            left = "" if self._most is None else f", at most {show_usd(max(0, self._most - self._spent))} left"
+            parts.append(f"{show_usd(self._spent)} spent{left}")
         if self._resumed:
             parts.append(f"({self._resumed} from before)")
         return "  ".join(parts)
@@ -97,9 +126,9 @@ class LineProgress:
         self._meter: Meter | None = None
         self._next = 0.0
 
-    def start(self, name: str, *, total: int, done: int) -> None:
+    def start(self, name: str, *, total: int, done: int, most_nano_usd: int | None = None) -> None:
         with self._lock:
-            self._meter = Meter(name, total=total, done=done, clock=self._clock)
+            self._meter = Meter(name, total=total, done=done, most_nano_usd=most_nano_usd, clock=self._clock)
             self._write(self._meter)
 
     def advance(self, count: int) -> None:
@@ -109,6 +138,11 @@ class LineProgress:
             self._meter.advance(count)
             if self._clock() >= self._next:
                 self._write(self._meter)
+
+    def spend(self, nano_usd: int) -> None:
+        with self._lock:
+            if self._meter is not None:
+                self._meter.spend(nano_usd)
 
     def finish(self) -> None:
         with self._lock:
@@ -131,9 +165,9 @@ class BarProgress:
         self._meter: Meter | None = None
         self._task = TaskID(0)
 
-    def start(self, name: str, *, total: int, done: int) -> None:
+    def start(self, name: str, *, total: int, done: int, most_nano_usd: int | None = None) -> None:
         with self._lock:
-            self._meter = Meter(name, total=total, done=done)
+            self._meter = Meter(name, total=total, done=done, most_nano_usd=most_nano_usd)
             self._task = self._bar.add_task(self._meter.line(), total=total, completed=done)
             self._bar.start()
 
@@ -142,6 +176,11 @@ class BarProgress:
             if self._meter is not None:
                 self._meter.advance(count)
                 self._bar.update(self._task, completed=self._meter.done, description=self._meter.line())
+
+    def spend(self, nano_usd: int) -> None:
+        with self._lock:
+            if self._meter is not None:
+                self._meter.spend(nano_usd)
 
     def finish(self) -> None:
         with self._lock:

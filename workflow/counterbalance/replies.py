@@ -10,13 +10,13 @@ from counterbalance.artifacts import SCHEMAS, TableWriter, table_from_rows
 from counterbalance.artifacts.tables import Written
 from counterbalance.canonical import Json
 from counterbalance.errors import PendingError
-from counterbalance.ledger import AnsweredCall, read_answered
+from counterbalance.ledger import AnsweredCall, Session, Spent, read_answered, read_sessions, read_spent
 
 _REPLIES = SCHEMAS["replies"]
 _OF_THE_REPLY = [
     name
     for name in _REPLIES.arrow.names
-    if name not in ("trial_id", "call_sha256", "attempts", "call_order", "started_at")
+    if name not in ("trial_id", "call_sha256", "attempts", "call_order", "session", "started_at")
 ]
 _SLICE = 20_000
 
@@ -36,8 +36,11 @@ class Bought:
         `attempts` is `calls` + `transport_errors` + `possibly_sent_twice`.
     statuses
         Trials by the status of their reply.
-    frozen
-        Calls by the frozen record under which they were sent.
+    frozen, models_returned, by_session
+        Calls by the frozen record under which they were sent, by the model that the vendor said had answered (calls
+        where it did not say are left out), and by session.
+    sessions, spent
+        All sessions of the ledger and all money in it, also for calls that no trial asks for any more.
     """
 
     calls: int = 0
@@ -46,10 +49,29 @@ class Bought:
     possibly_sent_twice: int = 0
     statuses: Counter[str] = field(default_factory=Counter)
     frozen: Counter[str] = field(default_factory=Counter)
+    models_returned: Counter[str] = field(default_factory=Counter)
+    by_session: Counter[int] = field(default_factory=Counter)
+    sessions: Sequence[Session] = ()
+    spent: Spent = field(default_factory=Spent)
 
     def facts(self) -> dict[str, Json]:
         """Return the counts as JSON values, for the record."""
-        return {name: dict(value) if isinstance(value, Counter) else value for name, value in vars(self).items()}
+        return {
+            "calls": self.calls,
+            "attempts": self.attempts,
+            "transport_errors": self.transport_errors,
+            "possibly_sent_twice": self.possibly_sent_twice,
+            "maybe_billed": self.spent.maybe_billed,
+            "statuses": dict(self.statuses),
+            "frozen": dict(self.frozen),
+            "models_returned": dict(self.models_returned),
+            "sessions": [
+                {"session": s.session, "ended_because": s.ended_because, "calls": self.by_session[s.session]}
+                for s in self.sessions
+            ],
+            "spent_nano_usd": self.spent.nano_usd,
+            "charged_at_worst": self.spent.at_worst,
+        }
 
     def count(self, call: AnsweredCall) -> None:
         """Take in one call."""
@@ -58,6 +80,9 @@ class Bought:
         self.transport_errors += call.transport_errors
         self.possibly_sent_twice += call.unknown
         self.frozen[call.frozen_sha256] += 1
+        self.by_session[call.session] += 1
+        if call.reply["model_returned"] is not None:
+            self.models_returned[call.reply["model_returned"]] += 1
 
 
 def derive_replies(ledger: Path, trial_ids: Sequence[str], keys: Sequence[str], path: Path) -> tuple[Written, Bought]:
@@ -79,7 +104,7 @@ def derive_replies(ledger: Path, trial_ids: Sequence[str], keys: Sequence[str], 
     VerificationError
         If the ledger was changed after it was written.
     """
-    bought = Bought()
+    bought = Bought(sessions=read_sessions(ledger), spent=read_spent(ledger))
     counted: set[str] = set()
     order = sorted(range(len(trial_ids)), key=trial_ids.__getitem__)
     with TableWriter(path, _REPLIES) as writer:
@@ -104,6 +129,7 @@ def _row(trial_id: str, key: str, found: Mapping[str, AnsweredCall]) -> dict[str
         "call_sha256": key,
         "attempts": call.attempts,
         "call_order": call.call_order,
+        "session": call.session,
         "started_at": call.started_at,
         **{name: call.reply[name] for name in _OF_THE_REPLY},
     }

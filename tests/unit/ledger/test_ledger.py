@@ -11,16 +11,27 @@ import pytest
 
 from counterbalance.canonical import canonical_json, sha256_bytes
 from counterbalance.errors import InputError, LedgerBusyError, VerificationError
-from counterbalance.ledger import Attempt, Ledger, answered_keys, read_answered
+from counterbalance.ledger import (
+    Attempt,
+    Ledger,
+    Sending,
+    Session,
+    Spent,
+    answered_keys,
+    held_nano_usd,
+    read_answered,
+    read_sessions,
+    read_spent,
+)
 from counterbalance.ledger.lock import refuse_network_disk
 
 FROZEN = "sha256:" + "f" * 64
 REPLY = canonical_json({"status": "ok", "text": "B\u2028\u0085 und \x00 Ende"}).decode()
 
 
-def request(number: int) -> tuple[str, str]:
+def request(number: int, worst: int | None = None) -> Sending:
     text = canonical_json({"model": "m1", "number": number})
-    return sha256_bytes(text), text.decode()
+    return Sending(sha256_bytes(text), text.decode(), worst)
 
 
 def open_ledger(path: Path) -> Ledger:
@@ -31,8 +42,8 @@ def buy(path: Path, numbers: range) -> list[str]:
     calls = [request(number) for number in numbers]
     with open_ledger(path) as ledger:
         ledger.save([], calls, frozen_sha256=FROZEN)
-        ledger.save([Attempt(key, "answered", reply=REPLY) for key, _ in calls], [], frozen_sha256=FROZEN)
-    return [key for key, _ in calls]
+        ledger.save([Attempt(key, "answered", reply=REPLY) for key, *_ in calls], [], frozen_sha256=FROZEN)
+    return [key for key, *_ in calls]
 
 
 def edit(path: Path, statement: str) -> None:
@@ -64,9 +75,9 @@ def test_it_is_synced_and_uses_a_write_ahead_log(path: Path) -> None:
 
 
 def test_an_intent_is_on_disk_before_anything_comes_back(path: Path) -> None:
-    key, text = request(1)
+    key, text, _ = request(1)
     with open_ledger(path) as ledger:
-        ledger.save([], [(key, text)], frozen_sha256=FROZEN)
+        ledger.save([], [request(1)], frozen_sha256=FROZEN)
         with contextlib.closing(sqlite3.connect(path)) as other:
             assert other.execute("SELECT call_sha256, request, state, reply FROM calls").fetchall() == [
                 (key, text, "intended", None)
@@ -76,29 +87,30 @@ def test_an_intent_is_on_disk_before_anything_comes_back(path: Path) -> None:
 
 
 def test_attempts_of_all_sessions_are_told_apart(path: Path) -> None:
-    key, text = request(1)
+    key = request(1).call_sha256
     with open_ledger(path) as ledger:
-        ledger.save([], [(key, text)], frozen_sha256="sha256:" + "1" * 64)
+        ledger.save([], [request(1)], frozen_sha256="sha256:" + "1" * 64)
     with open_ledger(path) as ledger:
         assert ledger.attempts(key) == 1
-        ledger.save([], [(key, text)], frozen_sha256=FROZEN)
-        ledger.save([Attempt(key, "transport_error", detail="reset")], [(key, text)], frozen_sha256=FROZEN)
+        ledger.save([], [request(1)], frozen_sha256=FROZEN)
+        ledger.save([Attempt(key, "transport_error", detail="reset")], [request(1)], frozen_sha256=FROZEN)
         assert ledger.attempts(key) == 3
         ledger.save([Attempt(key, "answered", reply=REPLY)], [], frozen_sha256=FROZEN)
         assert ledger.answered == {key}
     call = read_answered(path, [key])[key]
     assert (call.attempts, call.transport_errors, call.unknown) == (3, 1, 1)
+    assert call.session == 2
     assert call.frozen_sha256 == FROZEN
     assert call.call_order == 0
 
 
 def test_a_failed_save_keeps_nothing_of_it(path: Path) -> None:
-    key, text = request(1)
+    key = request(1).call_sha256
     with open_ledger(path) as ledger:
         with pytest.raises(InputError, match="ledger"):
-            ledger.save([], [(key, text), (key, text)], frozen_sha256=FROZEN)
+            ledger.save([], [request(1), request(1)], frozen_sha256=FROZEN)
         assert ledger.attempts(key) == 0
-        ledger.save([], [(key, text)], frozen_sha256=FROZEN)
+        ledger.save([], [request(1)], frozen_sha256=FROZEN)
         assert ledger.attempts(key) == 1
 
 
@@ -110,6 +122,79 @@ def test_the_first_statuses_follow_the_order_of_sending(path: Path) -> None:
             reply = canonical_json({"status": status}).decode()
             ledger.save([Attempt(calls[index][0], "answered", reply=reply)], [], frozen_sha256=FROZEN)
         assert ledger.first_statuses(2) == ["truncated", "empty"]
+
+
+def test_what_was_written_down_but_not_sent_leaves_no_trace(path: Path) -> None:
+    first, second = request(1, 30), request(2, 30)
+    with open_ledger(path) as ledger:
+        ledger.save([], [first], frozen_sha256=FROZEN)
+        ledger.save([Attempt(first.call_sha256, "transport_error", charged_nano_usd=0)], [], frozen_sha256=FROZEN)
+        ledger.save([], [first, second], frozen_sha256=FROZEN)
+        assert ledger.held == 60
+        stayed = [Attempt(call.call_sha256, "not_sent") for call in (first, second)]
+        ledger.save(stayed, [], frozen_sha256=FROZEN)
+        assert [ledger.attempts(call.call_sha256) for call in (first, second)] == [1, 0]
+        assert ledger.held == 0
+        assert ledger.select("SELECT call_sha256, attempt FROM calls JOIN attempts USING (call_order)") == [
+            (first.call_sha256, 1)
+        ]
+        ledger.save([], [second, first], frozen_sha256=FROZEN)
+        assert [ledger.attempts(call.call_sha256) for call in (first, second)] == [2, 1]
+
+
+def test_money_is_held_at_the_worst_case_until_the_charge_is_known(path: Path) -> None:
+    calls = [request(number, 30_000_000) for number in range(4)]
+    keys = [call.call_sha256 for call in calls]
+    with open_ledger(path) as ledger:
+        ledger.save([], calls, frozen_sha256=FROZEN)
+        assert ledger.held == 120_000_000
+        ended = [
+            Attempt(keys[0], "answered", reply=REPLY, charged_nano_usd=12_000_000),
+            Attempt(keys[1], "transport_error", detail="reset", charged_nano_usd=30_000_000, maybe_billed=True),
+            Attempt(keys[2], "transport_error", detail="429", charged_nano_usd=0),
+        ]
+        ledger.save(ended, [], frozen_sha256=FROZEN)
+        assert ledger.held == 72_000_000
+    with open_ledger(path) as ledger:
+        assert ledger.held == held_nano_usd(path) == 72_000_000
+        ledger.save([], calls[1:2], frozen_sha256=FROZEN)
+        assert ledger.held == 102_000_000
+    assert read_spent(path) == Spent(102_000_000, at_worst=3, maybe_billed=1)
+
+
+def test_without_prices_nothing_is_said_of_money(path: Path) -> None:
+    buy(path, range(2))
+    assert read_spent(path) == Spent(None, 0, 0)
+    assert held_nano_usd(path) == 0
+    assert held_nano_usd(path.with_name("absent.sqlite")) == 0
+
+
+def test_sessions_say_why_they_ended_and_a_killed_one_does_not(path: Path) -> None:
+    for number, because in ((0, "done"), (1, None), (2, "OutOfFundsError")):
+        with open_ledger(path) as ledger:
+            assert ledger.session == number + 1
+            ledger.save([], [request(number)], frozen_sha256=FROZEN)
+            if because:
+                ledger.end_session(because)
+    with open_ledger(path) as ledger:
+        ledger.end_session("sent nothing")
+    assert read_sessions(path) == [Session(1, "done"), Session(2, None), Session(3, "OutOfFundsError")]
+
+
+def test_more_can_be_written_in_the_same_transaction(path: Path) -> None:
+    def fail(connection: sqlite3.Connection) -> None:
+        connection.execute("INSERT INTO meta VALUES ('note', 'x')")
+        raise sqlite3.IntegrityError("no")
+
+    with open_ledger(path) as ledger:
+        with pytest.raises(InputError):
+            ledger.save([], [request(1)], frozen_sha256=FROZEN, also=fail)
+        assert ledger.select("SELECT count(*) FROM calls") == ledger.select("SELECT count(*) FROM sessions") == [(0,)]
+        ledger.save(
+            [], [request(1)], frozen_sha256=FROZEN, also=lambda c: c.execute("INSERT INTO meta VALUES ('note', 'x')")
+        )
+        assert ledger.select("SELECT value FROM meta WHERE key = 'note'") == [("x",)]
+        assert ledger.select("SELECT count(*) FROM sessions") == [(1,)]
 
 
 @pytest.mark.parametrize("column", ["request", "reply"])
@@ -183,9 +268,9 @@ def test_a_torn_last_transaction_costs_only_itself(path: Path, tmp_path: Path) -
     copy = tmp_path / "copy" / path.name
     copy.parent.mkdir()
     with open_ledger(path) as ledger:
-        for key, text in (first, second):
-            ledger.save([], [(key, text)], frozen_sha256=FROZEN)
-            ledger.save([Attempt(key, "answered", reply=REPLY)], [], frozen_sha256=FROZEN)
+        for call in (first, second):
+            ledger.save([], [call], frozen_sha256=FROZEN)
+            ledger.save([Attempt(call.call_sha256, "answered", reply=REPLY)], [], frozen_sha256=FROZEN)
         for suffix in ("", "-wal"):
             shutil.copy(path.with_name(path.name + suffix), copy.with_name(copy.name + suffix))
     wal = copy.with_name(copy.name + "-wal")

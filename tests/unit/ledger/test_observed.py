@@ -4,7 +4,7 @@ from pathlib import Path
 
 from counterbalance.canonical import canonical_json, sha256_bytes
 from counterbalance.config import Study, load_study
-from counterbalance.ledger import Attempt, Ledger, count_observed, observed_calls
+from counterbalance.ledger import Attempt, Ledger, Sending, count_observed, observed_calls
 
 STUDY = {
     "schema": "counterbalance/study/1",
@@ -47,14 +47,14 @@ def make_study(root: Path) -> Study:
 
 def buy(study: Study, model: str, numbers: range, *, answered: bool = True) -> list[str]:
     texts = [canonical_json({"model": model, "number": number}) for number in numbers]
-    calls = [(sha256_bytes(text), text.decode()) for text in texts]
+    calls = [Sending(sha256_bytes(text), text.decode()) for text in texts]
     path = study.layout.ledger("letters", model, "sums")
     with Ledger(path, study="tiny", cell=f"letters/{model}/sums") as ledger:
         ledger.save([], calls, frozen_sha256="sha256:" + "f" * 64)
         if answered:
-            replies = [Attempt(key, "answered", reply='{"status":"ok"}') for key, _ in calls]
+            replies = [Attempt(key, "answered", reply='{"status":"ok"}') for key, *_ in calls]
             ledger.save(replies, [], frozen_sha256="sha256:" + "f" * 64)
-    return [key for key, _ in calls]
+    return [key for key, *_ in calls]
 
 
 def test_before_the_first_call_nothing_is_observed_and_nothing_is_made(tmp_path: Path) -> None:

@@ -1,12 +1,13 @@
 """Reading bought replies back: each is checked against its hashes before anybody relies on it."""
 
+import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from counterbalance.canonical import Json, parse_json, sha256_bytes
+from counterbalance.canonical import Json, sha256_bytes
 from counterbalance.errors import VerificationError
 from counterbalance.ledger.schema import open_reader, read_meta, reporting
 
@@ -14,11 +15,13 @@ from counterbalance.ledger.schema import open_reader, read_meta, reporting
 _CHUNK = 900
 
 _ANSWERED = """
-SELECT c.call_sha256, c.request, c.reply, c.reply_sha256, c.attempts, c.call_order, c.frozen_sha256, a.started_at,
-    (SELECT count(*) FROM attempts t WHERE t.call_sha256 = c.call_sha256 AND t.outcome = 'transport_error'),
-    (SELECT count(*) FROM attempts t WHERE t.call_sha256 = c.call_sha256 AND t.outcome = 'unknown')
-FROM calls c JOIN attempts a ON a.call_sha256 = c.call_sha256 AND a.outcome = 'answered'
+SELECT c.call_sha256, c.request, c.reply, c.reply_sha256, c.call_order, c.frozen_sha256, count(*),
+    sum(a.outcome = 'transport_error'), sum(a.outcome = 'unknown'),
+    max(CASE WHEN a.outcome = 'answered' THEN a.started_at END),
+    max(CASE WHEN a.outcome = 'answered' THEN a.session END)
+FROM calls c JOIN attempts a USING (call_order)
 WHERE c.reply IS NOT NULL AND c.call_sha256 IN ({marks})
+GROUP BY c.call_order
 """
 
 
@@ -38,8 +41,8 @@ class AnsweredCall:
         Place in the order in which the cell's calls were first sent, from 0.
     frozen_sha256
         The frozen record under which the answered attempt was sent.
-    started_at
-        When that attempt was sent (UTC).
+    started_at, session
+        When that attempt was sent (UTC), and in which session, from 1.
     """
 
     call_sha256: str
@@ -50,6 +53,7 @@ class AnsweredCall:
     call_order: int
     frozen_sha256: str
     started_at: str
+    session: int
 
 
 def read_answered(path: Path, keys: Sequence[str]) -> dict[str, AnsweredCall]:
@@ -83,7 +87,7 @@ def answered_keys(path: Path) -> set[str]:
 
 
 def _checked(rows: sqlite3.Cursor, path: Path) -> Iterator[AnsweredCall]:
-    for key, request, reply, reply_sha256, attempts, call_order, frozen, started_at, errors, unknown in rows:
+    for key, request, reply, reply_sha256, order, frozen, attempts, errors, unknown, started_at, session in rows:
         for what, text, expected in (("request", request, key), ("reply", reply, reply_sha256)):
             found = sha256_bytes(text.encode())
             if found != expected:
@@ -91,5 +95,4 @@ def _checked(rows: sqlite3.Cursor, path: Path) -> Iterator[AnsweredCall]:
                     f"{path} call {key}: its {what} hashes to {found}, expected {expected}; the ledger was changed "
                     "after it was written: restore it from a backup"
                 )
-        body = parse_json(reply, source=f"{path} call {key}")
-        yield AnsweredCall(key, body, attempts, errors, unknown, call_order, frozen, started_at)
+        yield AnsweredCall(key, json.loads(reply), attempts, errors, unknown, order, frozen, started_at, session)

@@ -8,17 +8,24 @@ from urllib.parse import quote
 
 from counterbalance.errors import InputError
 from counterbalance.files import replacing
+from counterbalance.ledger.batches import BATCH_TABLES
 
-LEDGER_SCHEMA = "counterbalance/ledger/1"
+LEDGER_SCHEMA = "counterbalance/ledger/2"
 
 _MAGIC = b"SQLite format 3\x00"
+# Rows are keyed by the order of sending, so that what is written together lies together; money is in whole nano-USD.
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE sessions (
+    session INTEGER PRIMARY KEY,
+    started_at TEXT NOT NULL,
+    ended_at TEXT,
+    ended_because TEXT
+);
 CREATE TABLE calls (
-    call_sha256 TEXT PRIMARY KEY,
+    call_order INTEGER PRIMARY KEY,
+    call_sha256 TEXT NOT NULL UNIQUE,
     request TEXT NOT NULL,
-    call_order INTEGER NOT NULL UNIQUE,
-    attempts INTEGER NOT NULL,
     first_intended_at TEXT NOT NULL,
     frozen_sha256 TEXT NOT NULL,
     reply TEXT,
@@ -27,13 +34,17 @@ CREATE TABLE calls (
     state TEXT GENERATED ALWAYS AS (CASE WHEN reply IS NULL THEN 'intended' ELSE 'answered' END) VIRTUAL
 );
 CREATE TABLE attempts (
-    call_sha256 TEXT NOT NULL REFERENCES calls,
+    call_order INTEGER NOT NULL REFERENCES calls,
     attempt INTEGER NOT NULL,
+    session INTEGER NOT NULL REFERENCES sessions,
     started_at TEXT NOT NULL,
     ended_at TEXT,
     outcome TEXT NOT NULL CHECK (outcome IN ('answered', 'transport_error', 'unknown')),
     detail TEXT,
-    PRIMARY KEY (call_sha256, attempt)
+    worst_nano_usd INTEGER,
+    charged_nano_usd INTEGER,
+    maybe_billed INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (call_order, attempt)
 ) WITHOUT ROWID;
 """
 _ADVICE = (
@@ -47,13 +58,14 @@ def create_ledger(path: Path, *, study: str, cell: str) -> None:
     if wal_path(path).exists():
         raise InputError(f"{path}: the ledger is gone while {wal_path(path).name} is still beside it; {_ADVICE}")
     with replacing(path) as part, closing(sqlite3.connect(part, isolation_level=None)) as connection:
+        connection.execute("PRAGMA page_size=8192")
         mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
         if mode != "wal":
             raise InputError(
                 f"{path}: this file system does not support SQLite's write-ahead log (got {mode!r}); make the "
                 "project's 'ledger' a symbolic link to a folder on a local disk"
             )
-        connection.executescript(_TABLES)
+        connection.executescript(_TABLES + BATCH_TABLES)
         meta = {"schema": LEDGER_SCHEMA, "study": study, "cell": cell}
         connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
 

@@ -2,25 +2,31 @@
 
 import asyncio
 import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
 from counterbalance.artifacts import SCHEMAS, read_table, write_record
 from counterbalance.calls import TRIAL_COLUMNS, CallPlan, plan_calls, unanswered_calls
 from counterbalance.config import Cell, Study
-from counterbalance.engine import Call, Engine, Tally
-from counterbalance.errors import PendingError
-from counterbalance.ledger import Ledger, answered_keys
+from counterbalance.config.models import Account, ApiModel
+from counterbalance.engine import Engine, RetryPolicy
+from counterbalance.errors import BudgetError, KeyRefusedError, OutOfFundsError, PendingError, VendorError
+from counterbalance.exchange import Call, Guard, Tally
+from counterbalance.ledger import AnsweredCall, Ledger, answered_keys, read_answered
 from counterbalance.limits import WATCHED_REPLIES, TruncationGuard, check_number_of_calls
 from counterbalance.progress import Progress
 from counterbalance.replies import Bought, derive_replies
 from counterbalance.rerun import code_sha256, settings_sha256
+from counterbalance.spending.allowance import CellAllowance, open_allowance
+from counterbalance.spending.budget import read_budgets
+from counterbalance.spending.prices import show_usd
 from counterbalance.stages.command import command_line
 from counterbalance.vendors import get_vendor
-from counterbalance.vendors.base import Vendor
+from counterbalance.vendors.base import BatchVendor, Vendor
 
 if TYPE_CHECKING:
     from counterbalance.prereg.record import FrozenRecord
@@ -50,8 +56,16 @@ class QueryCounts:
         return (
             f"{self.cell}: {self.trials} trials, {self.bought.calls} calls ({self.new} new), replies: {statuses}; "
             f"{self.bought.attempts} attempts, {self.bought.transport_errors} transport errors, "
-            f"{self.bought.possibly_sent_twice} possibly sent twice"
+            f"{self.bought.possibly_sent_twice} possibly sent twice{self._money()}"
         )
+
+    def _money(self) -> str:
+        spent = self.bought.spent
+        if spent.nano_usd is None:
+            return ""
+        worst = f", {spent.at_worst} attempts of it at the worst case" if spent.at_worst else ""
+        billed = f"; {spent.maybe_billed} attempts without reply perhaps billed" if spent.maybe_billed else ""
+        return f"; {show_usd(spent.nano_usd)} spent{worst}{billed}"
 
 
 def query_replies(study: Study, experiment: str, model: str, dataset: str, progress: Progress) -> QueryCounts:
@@ -63,31 +77,61 @@ def query_replies(study: Study, experiment: str, model: str, dataset: str, progr
         If the frozen record does not cover what would be asked.
     PendingError
         If calls are left unanswered; no table is written then.
+    OutOfFundsError, KeyRefusedError, BudgetError, VendorError
+        If nothing more can be bought; what was bought is kept, and the message says how to go on.
     LedgerBusyError
         If another process is asking the same cell.
     """
-    from counterbalance.prereg.gate import check_gate
-
     cell = study.cell(experiment, model, dataset)
-    frozen = check_gate(study, trials=True, only=(experiment, dataset))
-    check_number_of_calls(study)
-    trials = _read_trials(study, cell)
-    vendor = get_vendor(cell.model, cell.experiment, study)
-    path = study.layout.ledger(experiment, model, dataset)
-    with Ledger(path, study=study.config.id, cell=cell.name) as ledger:
+    frozen, trials, vendor = _prepare(study, cell)
+    with _open_ledger(study, cell) as ledger:
         plan = plan_calls(vendor, cell, trials, ledger.answered, seed=study.config.seed)
-        tally = Tally()
-        if plan.pending:
-            guard = TruncationGuard(cell, study, ledger.first_statuses(WATCHED_REPLIES))
-            engine = Engine(vendor, ledger, frozen_sha256=frozen.sha256, progress=progress, guard=guard)
-            progress.start(cell.name, total=plan.calls, done=plan.answered)
-            try:
-                tally = asyncio.run(_ask(engine, vendor, unanswered_calls(vendor, cell, trials, plan)))
-            finally:
-                progress.finish()
-        if tally.answered < len(plan.pending):
-            raise PendingError(_pending_message(study, cell, plan, tally))
+        guard = TruncationGuard(cell, study, ledger.first_statuses(WATCHED_REPLIES)) if plan.pending else _no_guard
+        purchase = _Purchase(study, cell, ledger, plan)
+        tally = purchase.make(vendor, trials, frozen.sha256, progress, guard)
         return _write_replies(study, cell, trials, plan, tally, frozen)
+
+
+def ask_calls(
+    study: Study,
+    cell: Cell,
+    *,
+    limit: int,
+    progress: Progress,
+    live: bool = False,
+    command: Sequence[str] | None = None,
+) -> list[AnsweredCall]:
+    """Buy the first calls of a cell into the cell's own ledger, so that the sweep need not buy them again.
+
+    Parameters
+    ----------
+    limit
+        How many calls, in the order of asking.
+    live
+        Whether to ask call by call also where the account hands in batches.
+    command
+        What to type to go on, for messages; by default the whole cell's query.
+
+    Returns
+    -------
+    list of AnsweredCall
+        These calls in the order of asking, whether bought now or before.
+
+    Raises
+    ------
+    GateError, PendingError, OutOfFundsError, KeyRefusedError, BudgetError, VendorError, LedgerBusyError
+        As `query_replies`.
+    """
+    frozen, trials, vendor = _prepare(study, cell)
+    with _open_ledger(study, cell) as ledger:
+        whole = plan_calls(vendor, cell, trials, ledger.answered, seed=study.config.seed)
+        order = whole.order[:limit]
+        plan = replace(whole, order=order, pending=[row for row in whole.pending if row in set(order)])
+        purchase = _Purchase(study, cell, ledger, plan, command, live=live)
+        purchase.make(vendor, trials, frozen.sha256, progress, _no_guard)
+    keys = [plan.keys[row] for row in order]
+    found = read_answered(study.layout.ledger(cell.experiment.id, cell.model.id, cell.dataset.id), keys)
+    return [found[key] for key in keys]
 
 
 def pending_calls(study: Study, cell: Cell) -> tuple[int, int, int]:
@@ -104,9 +148,145 @@ def pending_calls(study: Study, cell: Cell) -> tuple[int, int, int]:
     return plan.calls, plan.answered, len(plan.pending)
 
 
-async def _ask(engine: Engine, vendor: Vendor, calls: Iterator[Call]) -> Tally:
-    async with vendor:
-        return await engine.run(calls)
+def _prepare(study: Study, cell: Cell) -> tuple["FrozenRecord", pa.Table, Vendor]:
+    from counterbalance.prereg.gate import check_gate
+
+    frozen = check_gate(study, trials=True, only=(cell.experiment.id, cell.dataset.id))
+    check_number_of_calls(study)
+    return frozen, _read_trials(study, cell), get_vendor(cell.model, cell.experiment, study)
+
+
+def _open_ledger(study: Study, cell: Cell) -> Ledger:
+    path = study.layout.ledger(cell.experiment.id, cell.model.id, cell.dataset.id)
+    return Ledger(path, study=study.config.id, cell=cell.name)
+
+
+def _no_guard(status: str) -> None:
+    return
+
+
+class _Purchase:
+    """One session that buys what is pending of a plan."""
+
+    def __init__(
+        self,
+        study: Study,
+        cell: Cell,
+        ledger: Ledger,
+        plan: CallPlan,
+        command: Sequence[str] | None = None,
+        *,
+        live: bool = False,
+    ) -> None:
+        self._study, self._cell, self._ledger, self._plan = study, cell, ledger, plan
+        names = {"experiment": cell.experiment.id, "model": cell.model.id, "dataset": cell.dataset.id}
+        self._command = shlex.join(command or command_line(study, "query", **names))
+        self._account: Account | None = None
+        if isinstance(cell.model, ApiModel):
+            self._account = study.account(cell.model.account)
+        self._live = live or self._account is None or self._account.mode == "live"
+
+    def make(self, vendor: Vendor, trials: pa.Table, frozen_sha256: str, progress: Progress, guard: Guard) -> Tally:
+        """Ask, and note in the ledger why the session ended.
+
+        Raises
+        ------
+        PendingError
+            If calls are left unanswered.
+        CounterbalanceError
+            What stopped the session, with where things stand and how to go on.
+        """
+        if not self._plan.pending:
+            return Tally()
+        because = "interrupted"
+        progress.start(
+            self._cell.name, total=self._plan.calls, done=self._plan.answered, most_nano_usd=self._most_nano_usd()
+        )
+        try:
+            calls = unanswered_calls(vendor, self._cell, trials, self._plan)
+            with open_allowance(self._study, self._cell, live=self._live) or nullcontext() as allowance:
+                tally = asyncio.run(self._ask(vendor, calls, frozen_sha256, progress, guard, allowance))
+            because = tally.stopped or ("pending" if self._left else "done")
+        except (OutOfFundsError, KeyRefusedError, BudgetError, VendorError) as error:
+            because = type(error).__name__
+            raise type(error)(f"{str(error).rstrip('.')}. {self._state()}") from error
+        except Exception as error:
+            because = type(error).__name__
+            raise
+        finally:
+            self._ledger.end_session(because)
+            progress.finish()
+        if self._left:
+            raise PendingError(self._pending_message(tally))
+        return tally
+
+    async def _ask(
+        self,
+        vendor: Vendor,
+        calls: Iterator[Call],
+        frozen_sha256: str,
+        progress: Progress,
+        guard: Guard,
+        allowance: CellAllowance | None,
+    ) -> Tally:
+        account = self._account
+        async with vendor:
+            if account is not None and not self._live:
+                from counterbalance.batch import run_batches
+
+                return await run_batches(
+                    cast(BatchVendor, vendor),
+                    self._ledger,
+                    calls,
+                    frozen_sha256=frozen_sha256,
+                    progress=progress,
+                    guard=guard,
+                    allowance=allowance,
+                    account=account,
+                    cell=self._cell.name,
+                )
+            engine = Engine(
+                vendor,
+                self._ledger,
+                frozen_sha256=frozen_sha256,
+                progress=progress,
+                guard=guard,
+                retry=None if account is None else RetryPolicy.of(account),
+                allowance=allowance,
+            )
+            return await engine.run(calls)
+
+    def _most_nano_usd(self) -> int | None:
+        """Return what the caps let this cell hold in all, by what the ledgers say now."""
+        if self._account is None:
+            return None
+        whole, accounts = read_budgets(self._study)
+        left = [budget.left for budget in (whole, accounts[self._account.id]) if budget.left is not None]
+        return min(left) + self._ledger.held if left else None
+
+    @property
+    def _left(self) -> int:
+        return sum(self._plan.keys[row] not in self._ledger.answered for row in self._plan.pending)
+
+    def _state(self) -> str:
+        """Say what is bought, what is left, and how to go on."""
+        left, spent = self._left, ""
+        if self._account is not None:
+            spent = f" for {show_usd(self._ledger.held)}, unknown costs at their worst case"
+        return (
+            f"{self._cell.name}: {self._plan.calls - left} of {self._plan.calls} calls are answered{spent}; {left} are "
+            f"left. Nothing that was bought is lost or bought again. To go on, start the same run again, or type: "
+            f"{self._command}"
+        )
+
+    def _pending_message(self, tally: Tally) -> str:
+        why = [tally.stopped] if tally.stopped else []
+        if tally.given_up:
+            why.append(f"{tally.given_up} failed at every try, the last with: {tally.last_error}")
+        return (
+            f"{self._cell.name}: {self._left} of {self._plan.calls} calls are still unanswered "
+            f"({'; '.join(why) or 'not sent yet'}). Nothing is lost: start the same run again, or type: {self._command}"
+        )
 
 
 def _read_trials(study: Study, cell: Cell) -> pa.Table:
@@ -132,19 +312,6 @@ def _write_replies(
         schema=SCHEMAS["replies"],
         written=written,
         frozen_sha256=frozen.sha256,
-        facts=bought.facts(),
+        facts={**bought.facts(), "call_order": plan.call_order, "parameters_sent": list(plan.parameters)},
     )
     return QueryCounts(cell.name, written.rows, tally.answered, bought)
-
-
-def _pending_message(study: Study, cell: Cell, plan: CallPlan, tally: Tally) -> str:
-    left = len(plan.pending) - tally.answered
-    why = [tally.stopped] if tally.stopped else []
-    if tally.given_up:
-        why.append(f"{tally.given_up} failed at every try, the last with: {tally.last_error}")
-    names = {"experiment": cell.experiment.id, "model": cell.model.id, "dataset": cell.dataset.id}
-    command = shlex.join(command_line(study, "query", **names))
-    return (
-        f"{cell.name}: {left} of {plan.calls} calls are still unanswered ({'; '.join(why) or 'not sent yet'}). "
-        f"Nothing is lost: start the same run again, or type: {command}"
-    )
