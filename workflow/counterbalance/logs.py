@@ -98,6 +98,7 @@ def _outcome(item: str, index: int, k: int, gold: int, picked: int | None) -> di
         "condition": "mcq",
         "arrangement_index": index,
         "repeat": 0,
+        "extra": False,
         "n_options": k,
         "arrangement": None,
         "gold_slot": gold,
@@ -112,4 +113,5 @@ def _outcome(item: str, index: int, k: int, gold: int, picked: int | None) -> di
         "candidates": [],
         "rule": "log",
         "parser": "log",
+        "model_returned": None,
     }

@@ -16,6 +16,7 @@ def outcome(item: str, index: int, gold: int | None, slot: int | None, **more: o
         "condition": "mcq",
         "arrangement_index": index,
         "repeat": 0,
+        "extra": False,
         "n_options": k,
         "arrangement": None,
         "gold_slot": gold,
@@ -30,6 +31,7 @@ def outcome(item: str, index: int, gold: int | None, slot: int | None, **more: o
         "candidates": [],
         "rule": "test",
         "parser": "test",
+        "model_returned": None,
         **more,
     }
 

@@ -28,7 +28,7 @@ def refused(project, *, trials=False) -> str:
 
 def test_nothing_frozen_says_what_to_type(project) -> None:
     message = refused(project)
-    assert "snakemake --cores 2 --configfile tiny.yaml freeze_preregistration" in message
+    assert "snakemake freeze_preregistration --cores 2 --configfile tiny.yaml" in message
     assert not (project.root / "preregistration/frozen").exists()
 
 
@@ -48,8 +48,9 @@ def test_the_record_holds_what_was_frozen(project) -> None:
     assert body["parts"]["plan_text"] == sha256_file(project.root / "preregistration/tiny.md")
     assert body["parts"]["prompts"] == {"letter.j2": sha256_file(project.root / "letter.j2")}
     assert body["parts"]["data"] == {"sums": sha256_file(project.root / "sums.csv")}
-    assert set(body["parts"]["settings"]) == set(study.resolved)
-    assert body["config"] == study.resolved
+    # Who pays and at which price is not frozen: no reply depends on it.
+    assert set(body["parts"]["settings"]) == set(study.resolved) - {"accounts", "money"}
+    assert body["config"] == {key: study.resolved[key] for key in body["parts"]["settings"]}
     assert body["counts"] == {
         "items": {"sums": 3},
         "trials": {"letters/sums": 6},

@@ -1,16 +1,10 @@
 from pathlib import Path
 
 import pytest
-from sample import make_sample
+from sample import make_sample, sources_of
 
-from counterbalance.config import Study
-from counterbalance.prereg.record import read_chain
 from counterbalance.report.build import Report, build_report
-from counterbalance.report.sources import Sources, read_sources
-
-
-def sources_of(study: Study) -> Sources:
-    return read_sources(study, read_chain(study.layout))
+from counterbalance.report.sources import Sources
 
 
 @pytest.fixture(scope="session")

@@ -11,9 +11,18 @@ from counterbalance.artifacts import SCHEMAS, table_from_rows, write_record, wri
 from counterbalance.canonical import sha256_json
 from counterbalance.config import Cell, Study, load_study
 from counterbalance.prereg.judge import judge
-from counterbalance.prereg.parts import plan_parts
+from counterbalance.prereg.parts import frozen_settings, plan_parts
 from counterbalance.prereg.plan import load_plan
-from counterbalance.prereg.record import FrozenBody, FrozenRecord, Observed, Previous, plan_hash_of, write_frozen
+from counterbalance.prereg.record import (
+    FrozenBody,
+    FrozenRecord,
+    Observed,
+    Previous,
+    plan_hash_of,
+    read_chain,
+    write_frozen,
+)
+from counterbalance.report.sources import Sources, read_sources
 from counterbalance.stages.resolve import resolve_study
 
 Row = dict[str, Any]
@@ -84,7 +93,7 @@ def make_sample(
     for index, cell in enumerate(study.cells()):
         names = (cell.experiment.id, cell.model.id, cell.dataset.id)
         replies, outcomes = _replies(cell, text)
-        _put(study, study.layout.replies(*names), replies, "replies", "query")
+        _put(study, study.layout.replies(*names), replies, "replies", "query", facts=_facts(cell, text))
         _put(study, study.layout.outcomes(*names), outcomes, "outcomes", "score")
         rows = [row for row in _estimates(cell, KINDS[index % len(KINDS)], text) if only(row["quantity"])]
         _put(study, study.layout.cell_estimates(*names), rows, "estimates", "contrast")
@@ -95,6 +104,11 @@ def make_sample(
         row["reason"] = text(row["reason"])
     _put(study, study.layout.predictions, judged, "predictions", "combine", frozen)
     return study
+
+
+def sources_of(study: Study) -> Sources:
+    """Read a finished study as the report does."""
+    return read_sources(study, read_chain(study.layout))
 
 
 def _write_plan(root: Path, models: Sequence[str], subsets: Sequence[str], text: Text, exploratory: bool) -> Study:
@@ -224,6 +238,21 @@ def _trials(experiment: str, subset: str, text: Text) -> list[Row]:
     ]
 
 
+def _facts(cell: Cell, text: Text) -> Row:
+    """What the query's record says; one cell's is of a release that said less."""
+    known: Row = {"calls": CALLS, "attempts": CALLS + 3, "transport_errors": 2, "possibly_sent_twice": 1}
+    if cell.dataset.id == "sums":
+        return known
+    return known | {
+        "parameters_sent": [{"max_tokens": 16, "temperature": 0.0, "note": text("x")}],
+        "call_order": "interleaved",
+        "sessions": [{"session": 1, "ended_because": text("every call was answered"), "calls": CALLS}],
+        "spent_nano_usd": 12_345_678,
+        "charged_at_worst": 2,
+        "maybe_billed": 1,
+    }
+
+
 def _replies(cell: Cell, text: Text) -> tuple[list[Row], list[Row]]:
     wordy = cell.experiment.read.kind == "generate"
     empty: Row = dict.fromkeys(SCHEMAS["replies"].arrow.names)
@@ -234,14 +263,14 @@ def _replies(cell: Cell, text: Text) -> tuple[list[Row], list[Row]]:
             empty
             | {"trial_id": trial["trial_id"], "call_sha256": sha256_json([cell.name, slot]), "status": "ok"}
             | {"text": text("**Answer: A**") if wordy else None, "attempts": 1, "call_order": slot}
-            | {"started_at": "2026-01-01T00:00:00Z"}
+            | {"session": 1, "started_at": "2026-01-01T00:00:00Z"}
         )
         outcomes.append(
             {name: trial[name] for name in SCHEMAS["outcomes"].arrow.names if name in trial}
             | {"n_options": SLOTS, "gold_slot": 1, "outcome": "ok", "slot": 0, "option_id": "o1", "correct": False}
             | {"tie": None if wordy else False, "slot_logprobs": None if wordy else [-0.4, -1.3, -2.9, -3.4]}
             | {"slot_censored": None if wordy else [False] * SLOTS, "label_mass": None if wordy else 0.97}
-            | {"candidates": [], "rule": "cue", "parser": "reader/1"}
+            | {"candidates": [], "rule": "cue", "parser": "reader/1", "extra": False, "model_returned": None}
         )
     return replies, outcomes
 
@@ -280,6 +309,9 @@ def _quantities(cell: Cell, kind: Planted, text: Text) -> Iterator[tuple[str, Ro
     yield "verdict", {"label": kind.verdict} | (unsure if kind.verdict == "not_measurable" else {})
     yield "consistency", {"estimate": 0.34, "reason": text("only 8 items; intervals from so few tend to be too narrow")}
     yield "unstable_items", {"estimate": 33.0}
+    yield "disagreement.same_order", _around(0.04, 0.03)
+    yield "disagreement.other_order", _around(0.04 + kind.v, 0.03)
+    yield "disagreement.excess", _around(kind.v, 0.05)
 
 
 def _tests(kind: Planted, mean: float) -> Iterator[tuple[str, Row]]:
@@ -331,7 +363,7 @@ def _freeze(study: Study) -> FrozenRecord:
         plan_hash=plan_hash_of(parts),
         parts=parts,
         predictions=() if plan is None else plan.predictions,
-        config=study.resolved,
+        config=frozen_settings(study),
         counts={"items": {}, "trials": {}, "calls": {}},
         code={"expand": _code("expand"), "score": sha256_json("older code")},
         observed=Observed(calls=0, by_cell={}, calls_sha256=sha256_json([])),
@@ -353,7 +385,13 @@ def _code(stage: str) -> str:
 
 
 def _put(
-    study: Study, path: Path, rows: list[Row], schema: str, stage: str, frozen: FrozenRecord | None = None
+    study: Study,
+    path: Path,
+    rows: list[Row],
+    schema: str,
+    stage: str,
+    frozen: FrozenRecord | None = None,
+    facts: Row | None = None,
 ) -> None:
     declared = SCHEMAS[schema]
     write_record(
@@ -367,4 +405,5 @@ def _put(
         schema=declared,
         written=write_table(path, table_from_rows(rows, declared), declared),
         frozen_sha256=frozen.sha256 if frozen else None,
+        facts=facts,
     )

@@ -5,9 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import sources_of
 from page import Page
-from sample import make_sample
+from sample import make_sample, sources_of
 
 from counterbalance.config import Study
 from counterbalance.errors import InputError

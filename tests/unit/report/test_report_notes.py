@@ -3,7 +3,7 @@ from collections.abc import Mapping
 import pytest
 
 from counterbalance.config import Analysis
-from counterbalance.report.mcq.notes import Context, headline, lead, sentence, verdict_words
+from counterbalance.report.mcq.notes import MIXED, Context, caution, headline, lead, sentence, verdict_words
 from counterbalance.report.mcq.slots import read_slots
 from counterbalance.report.numbers import Number
 
@@ -89,3 +89,39 @@ def test_a_cell_without_a_verdict_says_so() -> None:
 )
 def test_the_headline_counts_every_cell(verdicts: list[str], text: str) -> None:
     assert headline(verdicts, Analysis()) == text
+
+
+FLOOR = {
+    "disagreement__same_order": {"estimate": 0.04, "low": 0.01, "high": 0.08},
+    "disagreement__other_order": {"estimate": 0.21, "low": 0.15, "high": 0.28},
+}
+
+
+def test_the_order_effect_stands_beside_the_floor() -> None:
+    text = "The model disagrees with itself in 4% of repeats; with another order in 21%."
+    assert text in say(cell(verdict={"label": "bias"}, **FLOOR))
+    assert text in say(cell(verdict={"label": "no_bias_seen"}, **FLOOR))
+    never = {**FLOOR, "disagreement__same_order": {"estimate": 0.0, "low": 0.0, "high": 0.07, "status": "degenerate"}}
+    assert "disagrees with itself in no repeat (at most 7%); with another" in say(cell(**never))
+    unknown = {**FLOOR, "disagreement__same_order": {"status": "undefined", "reason": "no prompt was answered twice"}}
+    assert "disagrees" not in say(cell(**unknown))
+
+
+def test_a_bias_that_is_not_shown_to_be_above_the_floor_is_cautioned() -> None:
+    doubtful = {"disagreement__excess": {"estimate": 0.02, "low": -0.03, "high": 0.07}}
+    found = {"label": "bias"}
+    assert caution(cell(verdict=found, **doubtful)).startswith("Caution: that two orders disagree more often")
+    assert ".020 [−.030, .070]" in say(cell(verdict=found, **doubtful))
+    assert caution(cell(verdict={"label": "no_bias_seen"}, **doubtful)) == ""
+    clear = {"disagreement__excess": {"estimate": 0.17, "low": 0.11, "high": 0.24}}
+    assert caution(cell(verdict=found, **clear)) == ""
+    assert caution(cell(verdict=found, disagreement__excess={"status": "undefined", "reason": "r"})) == ""
+
+
+def test_a_mixture_is_told_first_and_nothing_else_is() -> None:
+    reason = "the calls were answered by more than one model: 48 by a, 24 by b; each part is estimated alone"
+    mixed = {**BIASED, **cell(models_returned={"estimate": 2, "status": "descriptive", "reason": reason})}
+    assert say(mixed) == f"T{reason[1:]}."
+    assert headline([MIXED, "bias"], Analysis()) == (
+        "1 of 2 cells answers by position; 1 was answered by more than one model."
+    )

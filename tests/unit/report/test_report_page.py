@@ -1,21 +1,26 @@
 import hashlib
+import math
 import os
 import re
+import shutil
 import subprocess
 import sys
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from html import unescape
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from conftest import sources_of
 from page import Element, Page
-from sample import make_sample
+from sample import make_sample, sources_of
 
+from counterbalance.config.models import DecideRead
 from counterbalance.designs.mcq.quantities import describe
+from counterbalance.report import render, sections
 from counterbalance.report.build import Report, build_report
 from counterbalance.report.mcq.glossary import GLOSSARY
+from counterbalance.report.pictures import Cover, Picture
 from counterbalance.report.sources import Sources
 
 
@@ -280,3 +285,109 @@ def test_the_glossary_knows_only_quantities_that_exist() -> None:
     assert len(named) > 15
     for name in named:
         assert describe(name.replace("slot_J", "slot_1"))
+
+
+KEY = ("letters", "smollm2", "copying")
+REASON = "the calls were answered by more than one model: 48 by m@1, 24 by m@2; each part is estimated alone"
+
+
+def changed(sources: Sources, **numbers: object) -> Page:
+    cells = {**sources.cells, KEY: {**sources.cells[KEY], **numbers}}
+    return Page(build_report(replace(sources, cells=cells)).html.decode())
+
+
+def test_a_mixed_cell_says_so_at_its_top_and_shows_its_parts(small: Sources) -> None:
+    unfit = {"status": "not_measurable", "reason": REASON, "p": None, "p_adjusted": None, "label": None}
+    numbers = {name: replace(number, **unfit) for name, number in small.cells[KEY].items()}
+    numbers["verdict"] = replace(numbers["verdict"], label="not_measurable")
+    numbers["models_returned"] = replace(numbers["accuracy"], quantity="models_returned", estimate=2.0)
+    for model in ("m@1", "m@2"):
+        for name in ("accuracy", "V.corrected", "status.ok", "relabelling.accuracy", "relabelling.picks"):
+            part = replace(small.cells[KEY][name], quantity=f"{name}@model={model}", n_calls=48, p_adjusted=None)
+            numbers[part.quantity] = replace(part, estimate=0.6) if name == "accuracy" else part
+    root = changed(small, **numbers).root
+    (card,) = [entry for entry in root.find("details") if entry.attributes.get("id") == "cell-letters.smollm2.copying"]
+    banner, *_ = card.find("p")
+    assert banner.attributes["class"] == "banner"
+    assert "48 by m@1, 24 by m@2" in banner.words
+    rows = table_of(root, "By model that answered: smollm2, copying").find("tr")
+    assert [row.words for row in rows[1:]] == [
+        f"m@{n} 48 .600 [.453, .493] .584 [.524, .644] <.001 <.001" for n in (1, 2)
+    ]
+    # Said at the top; the facts below do not say it again one by one, only why two of them are missing.
+    assert [entry.words for entry in card.find("dd") if REASON in entry.words] == [
+        f"Accuracy band, Shape of the effect: {REASON}"
+    ]
+    assert "more than one model answered" in table_of(root, "All cells of letters").words
+    assert "The one cell was answered by more than one model." in one(root, "main").words
+
+
+def test_the_matrix_shows_a_constant_v_and_not_only_why_it_is_constant(small: Sources) -> None:
+    constant = {"estimate": 1.0, "low": None, "high": None, "level": None, "status": "degenerate"}
+    v = replace(small.cells[KEY]["V.corrected"], **constant, reason="all resamples give the same V")
+    root = changed(small, **{"V.corrected": v}).root
+    words = table_of(root, "All cells of letters").words
+    assert "V 1.000" in words
+    assert "no interval: V is constant" in words
+    assert "all resamples give the same V" not in words
+    assert "all resamples give the same V" in one(root, "main").words
+
+
+def test_the_floor_is_shown_beside_the_effect_of_order(root: Element) -> None:
+    (card,) = [entry for entry in root.find("details") if entry.attributes.get("id") == "cell-letters.smollm2.copying"]
+    assert "Disagrees with itself, same order .040 [.010, .070]" in card.words
+    assert "with another order in 62%" in card.words
+
+
+def test_choice_probabilities_are_never_called_log_probabilities(small: Sources) -> None:
+    config = small.study.config
+    read = DecideRead(kind="decide")
+    experiments = [entry.model_copy(update={"read": read}) for entry in config.experiments]
+    study = replace(small.study, config=config.model_copy(update={"experiments": experiments}))
+    example = small.examples["logprobs"]
+    ((model, reply, outcome),) = example.replies
+    zero = {"slot_logprobs": [math.log(0.7), math.log(0.3), -4.6, -4.6], "slot_censored": [False, False, True, True]}
+    odd = replace(example, replies=[(model, reply, {**outcome, **zero, "rule": "choice_probability"})])
+    html = build_report(replace(small, study=study, examples=dict.fromkeys(small.examples, odd))).html.decode()
+    words = one(Page(html).root, "main").words
+    assert "the vendor's own calibrated choice probability, which is not the log-probability of a token" in words
+    assert "the vendor's choice probabilities: A 70%, B 30%, C 0%, D 0%" in words
+    assert "Log of the vendor's choice probability, nats" in words
+    assert "Log-probability, nats" not in words
+    assert "choice probability as the vendor gives it" in words
+
+
+def test_another_design_registers_its_room_and_the_shell_shows_it(
+    small: Sources, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    @dataclass(frozen=True)
+    class Plain:
+        id: str
+        template: str = "plain.html.j2"
+        headline: str = "It is so."
+        how: str = "By asking."
+        pictures: tuple[Picture, ...] = ()
+
+    def cover(name: str, sources: Sources, found: Sequence[Plain]) -> Cover:
+        drawn = sections.room_of(sources.study.config.experiments[0]).cover(name, sources, [])
+        return replace(drawn, picture=replace(drawn.picture, name=name, description=" ".join(s.id for s in found)))
+
+    room = sections.Room("plain.html.j2", lambda _, e: Plain(e.id), cover, {"so": "So it is"}, [("Word", "", "Sense.")])
+    monkeypatch.setitem(sections._ROOMS, "other", room)
+    shutil.copytree(render.TEMPLATES, tmp_path / "report")
+    (tmp_path / "report" / "plain.html.j2").write_text(
+        "{% macro answer(section) %}<p>{{ section.headline }}</p>{% endmacro %}"
+        "{% macro body(section, view) %}<p>body of {{ section.id }}</p>{% endmacro %}"
+        "{% macro legend(view) %}<p>legend</p>{% endmacro %}{% macro nulls(view) %}<li>nothing</li>{% endmacro %}"
+    )
+    monkeypatch.setattr(render, "TEMPLATES", tmp_path / "report")
+    render._environment.cache_clear()
+    config = small.study.config
+    second = config.experiments[1].model_copy(update={"design": "other"})
+    study = replace(small.study, config=config.model_copy(update={"experiments": [config.experiments[0], second]}))
+    report = build_report(replace(small, study=study))
+    render._environment.cache_clear()
+    words = one(Page(report.html.decode()).root, "main").words
+    for text in ("It is so.", "body of logprobs", "legend", "nothing", "So it is", "Word", "Cell by cell"):
+        assert text in words
+    assert {"hero.svg", "hero.png", "hero-other.svg", "hero-other.png"} <= report.figures.keys()

@@ -130,7 +130,7 @@ REPLIES = ArtifactSchema(
 
 OUTCOMES = ArtifactSchema(
     "outcomes",
-    1,
+    2,
     pa.schema(
         [
             _need("trial_id", _TEXT),
@@ -139,6 +139,7 @@ OUTCOMES = ArtifactSchema(
             _need("condition", _TEXT),
             _need("arrangement_index", _INT),
             _need("repeat", _INT),
+            _need("extra", _FLAG),
             _need("n_options", _INT),
             _may("arrangement", pa.list_(_TEXT)),
             _may("gold_slot", _INT),
@@ -153,6 +154,7 @@ OUTCOMES = ArtifactSchema(
             _need("candidates", pa.list_(_TEXT)),
             _need("rule", _TEXT),
             _need("parser", _TEXT),
+            _may("model_returned", _TEXT),
         ]
     ),
     ("item_id", "condition", "arrangement_index", "repeat"),

@@ -42,7 +42,7 @@ def check_gate(study: Study, *, trials: bool, only: tuple[str, str] | None = Non
     if record is None:
         raise GateError(
             f"nothing is frozen for study {study.config.id!r}, and nothing is asked before that; look the plan over, "
-            f"then type:\n  snakemake --cores 2 --configfile {_study_name(study)} freeze_preregistration\n"
+            f"then type:\n  snakemake freeze_preregistration --cores 2 --configfile {_study_name(study)}\n"
             f"or, when the prompts are made: counterbalance freeze --study {_study_name(study)}"
         )
     changes = changed_plan(study, record, plan, now)

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from counterbalance.artifacts import ArtifactSchema
 from counterbalance.artifacts.digest import LogicalDigest
 from counterbalance.artifacts.tables import Written, check_table
-from counterbalance.canonical import sha256_bytes, sha256_file, sha256_json
+from counterbalance.canonical import Json, sha256_bytes, sha256_file, sha256_json
 from counterbalance.config import Dataset, Study
 from counterbalance.errors import ConfigError, InputError
 from counterbalance.prereg.plan import Plan
@@ -33,6 +33,11 @@ def hash_file(study: Study, name: str) -> str:
     return sha256_file(path)
 
 
+def frozen_settings(study: Study) -> dict[str, Json]:
+    """Return the settings that a freeze fixes."""
+    return {key: value for key, value in study.resolved.items() if key not in UNFROZEN}
+
+
 def plan_parts(study: Study, plan: Plan | None, read: Callable[[Study, str], str] = hash_file) -> Parts:
     """Hash settings, plan text, predictions, prompt files and data files; no table is read.
 
@@ -46,7 +51,7 @@ def plan_parts(study: Study, plan: Plan | None, read: Callable[[Study, str], str
     return Parts(
         plan_text=None if plan is None else sha256_bytes(plan.data),
         predictions=predictions_hash(() if plan is None else plan.predictions),
-        settings={key: sha256_json(value) for key, value in study.resolved.items() if key not in UNFROZEN},
+        settings={key: sha256_json(value) for key, value in frozen_settings(study).items()},
         prompts={name: read(study, name) for name in prompt_files(study)},
         data={entry.id: _data_hash(study, entry, read) for entry in study.used_datasets()},
     )

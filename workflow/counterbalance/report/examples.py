@@ -1,11 +1,12 @@
 """One trial as the report shows it: the prompt as sent, and what each model replied."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from counterbalance.canonical import parse_json
 from counterbalance.report.sources import Example, Row
-from counterbalance.report.text import MISSING, nats, shorten
+from counterbalance.report.text import MISSING, nats, percent, shorten
 
 _REPLY_LENGTH = 600
 
@@ -52,6 +53,10 @@ def _reply(model: str, trial: Row, reply: Row, outcome: Row) -> ReplyView:
     if reply["text"] is not None or values is None:
         text = shorten(reply["text"] or "", _REPLY_LENGTH)
         return ReplyView(model, text or "(nothing)", bool(text), _reading(trial, outcome))
+    if outcome["rule"] == "choice_probability":
+        shares = zip(trial["labels"], values, outcome["slot_censored"], strict=False)
+        listed = ", ".join(f"{label} {percent(0.0 if zero else math.exp(value))}" for label, value, zero in shares)
+        return ReplyView(model, f"the vendor's choice probabilities: {listed}", False, _reading(trial, outcome))
     pairs = zip(trial["labels"], values, strict=False)
     listed = ", ".join(f"{label} {MISSING if value is None else nats(value)}" for label, value in pairs)
     return ReplyView(model, f"log-probabilities: {listed}", False, _reading(trial, outcome))

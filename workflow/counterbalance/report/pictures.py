@@ -45,3 +45,11 @@ class Picture:
             description=self.description,
             target="variables" if target == "variables" else "light",
         )
+
+
+@dataclass(frozen=True)
+class Cover:
+    """All cells in one picture, for a title page: as a vector figure and as pixels."""
+
+    picture: Picture
+    png: bytes

@@ -9,7 +9,6 @@ from markupsafe import Markup
 
 from counterbalance.canonical import sha256_file
 from counterbalance.errors import InputError
-from counterbalance.report.mcq.notes import VERDICTS
 from counterbalance.report.text import visible
 from counterbalance.report.theme import DARK, LIGHT, css_variables
 from counterbalance.report.view import ReportView
@@ -31,7 +30,7 @@ def render_html(view: ReportView) -> bytes:
     css = style.render(light=css_variables(LIGHT), dark=css_variables(DARK))
     page = _environment(True).get_template("report.html.j2")
     # The style sheet holds nothing but our own text.
-    return page.render(view=view, style=Markup(css), verdicts=VERDICTS).encode()
+    return page.render(view=view, style=Markup(css)).encode()
 
 
 def template_hashes() -> dict[str, str]:

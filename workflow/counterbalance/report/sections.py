@@ -1,30 +1,109 @@
-"""Which design is shown by which room of the report; a further design adds one line here."""
+"""Which design is shown by which room of the report; a further design adds one line here.
 
-from collections.abc import Callable
+A room is a package `report/DESIGN` and a template. The shell knows of it what the protocols below say. The template
+has the macros `answer(section)` and `body(section, view)` for an experiment, and `legend(view)` and `nulls(view)` for
+what the design's verdicts mean and what its finding nothing means.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from counterbalance.config import Experiment
 from counterbalance.errors import ConfigError
+from counterbalance.report.crossing.section import build_section as build_crossing_section
+from counterbalance.report.crossing.section import draw_crossing_cover
+from counterbalance.report.crossing.words import CHIPS as CROSSING_VERDICTS
+from counterbalance.report.crossing.words import GLOSSARY as CROSSING_GLOSSARY
+from counterbalance.report.mcq.cover import draw_cover as draw_mcq_cover
 from counterbalance.report.mcq.glossary import GLOSSARY as MCQ_GLOSSARY
-from counterbalance.report.mcq.section import Section, build_section
+from counterbalance.report.mcq.notes import VERDICTS as MCQ_VERDICTS
+from counterbalance.report.mcq.section import build_section as build_mcq_section
+from counterbalance.report.pictures import Cover, Picture
 from counterbalance.report.sources import Sources
 
-_SECTIONS: dict[str, Callable[[Sources, Experiment], Section]] = {"mcq": build_section}
-_GLOSSARIES = {"mcq": MCQ_GLOSSARY}
+
+class Section(Protocol):
+    """What the shell needs of an experiment's view; the rest is between a room and its template."""
+
+    @property
+    def id(self) -> str:
+        """The experiment."""
+
+    @property
+    def template(self) -> str:
+        """Name of the room's template."""
+
+    @property
+    def headline(self) -> str:
+        """The answer in one sentence."""
+
+    @property
+    def how(self) -> str:
+        """How it was asked, in one or two sentences."""
+
+    @property
+    def pictures(self) -> Sequence[Picture]:
+        """All figures, in the page's order."""
 
 
-def section_of(sources: Sources, experiment: Experiment) -> Section:
-    """Return an experiment's view.
+@dataclass(frozen=True)
+class Room:
+    """How the experiments of one design are shown.
+
+    Attributes
+    ----------
+    template
+        The template that all its sections name.
+    build
+        Makes an experiment's section.
+    cover
+        Draws all cells of its sections in one picture, for a title page: name, sources, sections.
+    verdicts
+        The verdicts' labels, which are also classes of the style sheet, and their words.
+    glossary
+        Term, quantity names and meaning.
+    """
+
+    template: str
+    build: Callable[[Sources, Experiment], Section]
+    cover: Callable[[str, Sources, Sequence[Any]], Cover]
+    verdicts: Mapping[str, str]
+    glossary: Sequence[tuple[str, str, str]]
+
+
+_ROOMS: dict[str, Room] = {
+    "mcq": Room("mcq.html.j2", build_mcq_section, draw_mcq_cover, MCQ_VERDICTS, MCQ_GLOSSARY),
+    "crossing": Room(
+        "crossing.html.j2", build_crossing_section, draw_crossing_cover, CROSSING_VERDICTS, CROSSING_GLOSSARY
+    ),
+}
+
+
+def room_of(experiment: Experiment) -> Room:
+    """Return the room of an experiment's design.
 
     Raises
     ------
     ConfigError
         If the report knows no such design.
     """
-    if experiment.design not in _SECTIONS:
+    if experiment.design not in _ROOMS:
         raise ConfigError(f"experiment {experiment.id!r}: the report cannot show design {experiment.design!r}")
-    return _SECTIONS[experiment.design](sources, experiment)
+    return _ROOMS[experiment.design]
 
 
-def glossary_of(designs: set[str]) -> list[tuple[str, str, str]]:
-    """Return term, quantity names and meaning for the designs in a study."""
-    return [entry for design in sorted(designs) for entry in _GLOSSARIES[design]]
+def rooms_of(experiments: Iterable[Experiment]) -> dict[str, Room]:
+    """Return the rooms of a study by design, in the order of its experiments."""
+    return {experiment.design: room_of(experiment) for experiment in experiments}
+
+
+def covers_of(sources: Sources, sections: Sequence[Section]) -> list[Cover]:
+    """Draw one cover per design, the first one named `hero`, the others with their design behind it."""
+    experiments = sources.study.config.experiments
+    covers = []
+    for place, (design, room) in enumerate(rooms_of(experiments).items()):
+        mine = {experiment.id for experiment in experiments if experiment.design == design}
+        name = "hero" if place == 0 else f"hero-{design}"
+        covers.append(room.cover(name, sources, [section for section in sections if section.id in mine]))
+    return covers

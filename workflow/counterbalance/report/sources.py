@@ -1,6 +1,6 @@
 """Everything the report is made from, read from a study's artifacts."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,10 @@ import pyarrow.parquet as pq
 
 from counterbalance.artifacts import SCHEMAS, ArtifactSchema, read_table
 from counterbalance.artifacts.tables import check_table
-from counterbalance.config import Study
+from counterbalance.config import Cell, Study
 from counterbalance.errors import InputError
 from counterbalance.prereg.record import FrozenRecord
+from counterbalance.report.bought import Bought, bought_paths, read_bought
 from counterbalance.report.numbers import CellNumbers, Number
 
 Row = Mapping[str, Any]
@@ -43,6 +44,8 @@ class Sources:
         By data set, the rows that were excluded.
     examples
         By experiment, one trial.
+    bought
+        By cell, how its replies came to be.
     chain
         The frozen records, oldest first; the last one governs.
     """
@@ -54,6 +57,7 @@ class Sources:
     n_items: Mapping[str, int]
     rejected: Mapping[str, Sequence[Row]]
     examples: Mapping[str, Example]
+    bought: Mapping[CellKey, Bought]
     chain: Sequence[FrozenRecord]
     inputs: Sequence[Path]
 
@@ -81,12 +85,14 @@ def read_sources(study: Study, chain: Sequence[FrozenRecord]) -> Sources:
         n_items={name: len(lengths) for name, lengths in options.items()},
         rejected=rejected,
         examples={entry.id: _example(study, entry.id) for entry in study.config.experiments},
+        bought={_key(entry.cell): entry for entry in read_bought(study)},
         chain=chain,
         inputs=[
             layout.estimates,
             layout.predictions,
             *(path(name) for name in datasets for path in (layout.items, layout.rejected)),
-            *_example_paths(study),
+            *(layout.trials(entry.id, entry.datasets[0]) for entry in study.config.experiments),
+            *bought_paths(study),
             *(record.path for record in chain),
         ],
     )
@@ -94,9 +100,7 @@ def read_sources(study: Study, chain: Sequence[FrozenRecord]) -> Sources:
 
 def _cells(study: Study) -> dict[CellKey, dict[str, Number]]:
     path = study.layout.estimates
-    cells: dict[CellKey, dict[str, Number]] = {
-        (cell.experiment.id, cell.model.id, cell.dataset.id): {} for cell in study.cells()
-    }
+    cells: dict[CellKey, dict[str, Number]] = {_key(cell): {} for cell in study.cells()}
     for index, row in enumerate(read_table(path, SCHEMAS["estimates"]).to_pylist()):
         key = (row["experiment"], row["model"], row["subset"])
         if key not in cells:
@@ -108,14 +112,8 @@ def _cells(study: Study) -> dict[CellKey, dict[str, Number]]:
     return cells
 
 
-def _example_paths(study: Study) -> Iterable[Path]:
-    layout = study.layout
-    for experiment in study.config.experiments:
-        dataset = experiment.datasets[0]
-        yield layout.trials(experiment.id, dataset)
-        for model in experiment.models:
-            yield layout.replies(experiment.id, model, dataset)
-            yield layout.outcomes(experiment.id, model, dataset)
+def _key(cell: Cell) -> CellKey:
+    return cell.experiment.id, cell.model.id, cell.dataset.id
 
 
 def _example(study: Study, experiment: str) -> Example:

@@ -55,7 +55,7 @@ def signed(value: float, digits: int) -> str:
 
 def percent(share: float) -> str:
     """Write a share as whole per cent; one that is not quite none or all is not rounded to it."""
-    if 0 < share < 0.005:
+    if 0 < share <= 0.005:
         return "<1%"
     if 0.995 <= share < 1:
         return ">99%"
@@ -78,6 +78,11 @@ def p_equals(p: float) -> str:
     """Write a p-value for running text: ``p = .004``, ``p < .001``."""
     text = p_value(p)
     return f"p {text[0]} {text[1:]}".replace(" ", _FIXED) if text[0] in "<>" else f"p = {text}".replace(" ", _FIXED)
+
+
+def dollars(nano_usd: int) -> str:
+    """Write an amount in nano-USD as US dollars: ``$1.2300``; one that is not quite nothing is not rounded to it."""
+    return "<$0.0001" if 0 < nano_usd < 100_000 else f"${nano_usd / 1e9:,.4f}"
 
 
 def count(number: int) -> str:

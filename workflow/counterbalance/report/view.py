@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from counterbalance.config import Analysis, Dataset, Model, Study
 from counterbalance.prereg.record import FrozenRecord
-from counterbalance.report.mcq.section import Section
+from counterbalance.report.buying import BuyingView, view_buying
 from counterbalance.report.numbers import CellNumbers, Shown, show, show_p, writer_of
 from counterbalance.report.provenance import Provenance, view_provenance
-from counterbalance.report.sections import glossary_of, section_of
+from counterbalance.report.sections import Room, Section, room_of, rooms_of
 from counterbalance.report.sources import Row, Sources
 from counterbalance.report.text import MISSING, count, interval, listing, percent, plural, proportion
 
@@ -72,11 +72,13 @@ class ReportView:
     simulated: Sequence[str]
     size: str
     sections: Sequence[Section]
+    rooms: Sequence[Room]
     predictions: Sequence[PredictionView]
     predictions_summary: str
     predictions_when: str
     models: Sequence[tuple[str, str]]
     datasets: Sequence[DatasetView]
+    buying: BuyingView
     plan: Sequence[tuple[str, str]]
     power: str
     measurable_v: str
@@ -89,6 +91,7 @@ def view_report(sources: Sources) -> ReportView:
     """Make the whole view."""
     study = sources.study
     config = study.config
+    rooms = list(rooms_of(config.experiments).values())
     predictions = [_prediction(row) for row in sources.predictions]
     return ReportView(
         title=config.title,
@@ -98,17 +101,19 @@ def view_report(sources: Sources) -> ReportView:
         late=sources.chain[0].body.late,
         simulated=[model.id for model in _used_models(study) if model.vendor == "simulated"],
         size=_size(sources),
-        sections=[section_of(sources, experiment) for experiment in config.experiments],
+        sections=[room_of(experiment).build(sources, experiment) for experiment in config.experiments],
+        rooms=rooms,
         predictions=predictions,
         predictions_summary=_summary(predictions),
         predictions_when=_when(sources.chain),
         models=[(model.id, _describe_model(model)) for model in _used_models(study)],
         datasets=[_dataset(sources, dataset) for dataset in study.used_datasets()],
+        buying=view_buying(list(sources.bought.values()), config.analysis),
         plan=_plan(config.analysis),
         power=percent(config.analysis.detectable_power),
         measurable_v=proportion(config.analysis.measurable_v, 2),
         provenance=view_provenance(sources),
-        glossary=glossary_of({experiment.design for experiment in config.experiments}),
+        glossary=[entry for room in rooms for entry in room.glossary],
         numbers=[(" · ".join(key), _number_rows(numbers)) for key, numbers in sources.cells.items()],
     )
 
@@ -180,6 +185,9 @@ def _describe_model(model: Model) -> str:
             return f"simulated respondent with planted slot bonus {bonus}; not a language model"
         case "replay":
             return f"replies taken from {model.replies}"
+        case "openai" | "anthropic" | "google":
+            server = f" at {model.base_url}" if model.base_url else ""
+            return f"{model.vendor}: {model.model}{server}"
 
 
 def _dataset(sources: Sources, dataset: Dataset) -> DatasetView:

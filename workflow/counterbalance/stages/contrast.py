@@ -8,6 +8,7 @@ import pyarrow as pa
 from counterbalance.artifacts import SCHEMAS, read_table, table_from_rows, write_record, write_table
 from counterbalance.config import Cell, Study
 from counterbalance.designs import get_design
+from counterbalance.designs.mixed import estimate_parts, mixed_verdict
 from counterbalance.rerun import code_sha256, settings_sha256
 from counterbalance.stages.command import command_line
 from counterbalance.stats.multiplicity import holm
@@ -43,7 +44,7 @@ def estimate_cell_table(study: Study, cell: Cell, outcomes: pa.Table) -> pa.Tabl
     """Return a cell's estimates, before any correction for the number of cells."""
     design = get_design(cell.experiment.design)
     place = {"experiment": cell.experiment.id, "model": cell.model.id, "subset": cell.dataset.id}
-    results = design.estimate(study.config.analysis, outcomes)
+    results = estimate_parts(design, study.config.analysis, outcomes)
     rows = [place | _UNCORRECTED | {"quantity": name} | vars(result) for name, result in results.items()]
     return table_from_rows(rows, _ESTIMATES)
 
@@ -111,4 +112,5 @@ def _verdicts(study: Study, rows: Iterable[Row]) -> Iterator[Row]:
     for (experiment, model, subset), quantities in cells.items():
         design = get_design(study.experiment(experiment).design)
         place = {"experiment": experiment, "model": model, "subset": subset, "quantity": "verdict"}
-        yield place | _UNCORRECTED | vars(design.verdict(study.config.analysis, quantities))
+        verdict = mixed_verdict(quantities) or design.verdict(study.config.analysis, quantities)
+        yield place | _UNCORRECTED | vars(verdict)

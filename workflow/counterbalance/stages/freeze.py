@@ -10,7 +10,7 @@ from counterbalance.errors import GateError, InputError
 from counterbalance.files import write_json
 from counterbalance.ledger import observed_calls
 from counterbalance.prereg.gate import changed_plan, changed_tables, present, refusal
-from counterbalance.prereg.parts import table_digest, trial_key
+from counterbalance.prereg.parts import frozen_settings, table_digest, trial_key
 from counterbalance.prereg.plan import Plan
 from counterbalance.prereg.record import (
     FROZEN_SCHEMA,
@@ -100,7 +100,7 @@ def _body(
             }
         ),
         predictions=() if plan is None else plan.predictions,
-        config=study.resolved,
+        config=frozen_settings(study),
         counts={
             "items": {key: found.rows for key, found in items.items()},
             "trials": {key: found.rows for key, found in trials.items()},

@@ -70,6 +70,8 @@ def expected_artifacts(study: Study) -> Iterator[Path]:
         yield layout.rejected(dataset.id)
     for experiment, dataset in study.trial_sets():
         yield layout.trials(experiment.id, dataset.id)
+    for experiment, model in study.preflights():
+        yield layout.preflight(experiment.id, model.id)
     for cell in study.cells():
         names = (cell.experiment.id, cell.model.id, cell.dataset.id)
         yield from (layout.replies(*names), layout.outcomes(*names), layout.cell_estimates(*names))

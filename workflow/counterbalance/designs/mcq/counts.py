@@ -7,6 +7,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from counterbalance.stats.disagreement import Choices
+
 Ints = npt.NDArray[np.int64]
 Reals = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -51,7 +53,8 @@ class Nats:
 class Counts:
     """One stratum: the items of a cell that have the same number of options.
 
-    Rows are groups: items that share a source count as one unit; an item without a group is a unit of its own.
+    Rows are groups: items that share a source count as one unit; an item without a group is a unit of its own. Calls
+    that were asked once more for the repeat floor are in `choices` alone, so that all else stays balanced.
 
     Attributes
     ----------
@@ -71,6 +74,8 @@ class Counts:
         Shape (items,): whether every answer of an item chose the same option; None where options are not known.
     nats
         Log-probabilities by slot, where the read gives them.
+    choices
+        Which option each answered call chose; None where options are not known.
     """
 
     k: int
@@ -83,6 +88,7 @@ class Counts:
     status_unkeyed: Ints
     consistent: Flags | None
     nats: Nats | None
+    choices: Choices | None
 
     @property
     def n_items(self) -> int:
@@ -96,7 +102,8 @@ def count_strata(outcomes: pa.Table) -> list[Counts]:
     return sorted(strata, key=lambda counts: (-counts.n_items, counts.k))
 
 
-def _count(table: pa.Table, k: int) -> Counts:
+def _count(every: pa.Table, k: int) -> Counts:
+    table = every.filter(pc.invert(every.column("extra")))
     item, n_items = _codes(table, "group_id")
     gold, slot = _optional_ints(table, "gold_slot"), _optional_ints(table, "slot")
     answered, keyed = slot >= 0, gold >= 0
@@ -119,6 +126,7 @@ def _count(table: pa.Table, k: int) -> Counts:
         status_unkeyed=status_unkeyed,
         consistent=_consistent(table),
         nats=_nats(table, k),
+        choices=_choices(every),
     )
 
 
@@ -149,6 +157,19 @@ def _consistent(table: pa.Table) -> Flags | None:
     np.maximum.at(high, item[known], code[known])
     same: Flags = (low == high) & (high >= 0)
     return same
+
+
+def _choices(table: pa.Table) -> Choices | None:
+    table = table.filter(table.column("option_id").is_valid())
+    if not table.num_rows:
+        return None
+    return Choices(
+        unit=_codes(table, "group_id")[0],
+        item=_codes(table, "item_id")[0],
+        order=table.column("arrangement_index").to_numpy(),
+        option=_codes(table, "option_id")[0],
+        extra=table.column("extra").to_numpy(),
+    )
 
 
 def _nats(table: pa.Table, k: int) -> Nats | None:

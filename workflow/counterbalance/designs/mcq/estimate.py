@@ -10,6 +10,7 @@ from counterbalance.config import Analysis
 from counterbalance.designs.mcq.counts import STATUSES, Counts, Nats, Reals, count_strata
 from counterbalance.stats.contingency import contingency_test
 from counterbalance.stats.detectable import detectable_v
+from counterbalance.stats.disagreement import disagreement
 from counterbalance.stats.estimate import Result
 from counterbalance.stats.logprob import label_logprobs
 from counterbalance.stats.proportions import clustered_shares, wilson
@@ -54,6 +55,7 @@ def _stratum(analysis: Analysis, counts: Counts) -> Iterator[tuple[str, Result]]
         *_shares(analysis, counts),
         *_published(analysis, counts),
         *_calibrated(analysis, counts),
+        *_disagreement(analysis, counts),
         *(_nats(analysis, counts.nats) if counts.nats is not None else ()),
     ):
         yield (
@@ -192,6 +194,17 @@ def _calibrated(analysis: Analysis, counts: Counts) -> Iterator[tuple[str, Resul
         seed=seed,
     )
     yield "detectable_V", detectable.result
+
+
+def _disagreement(analysis: Analysis, counts: Counts) -> Iterator[tuple[str, Result]]:
+    names = ("same_order", "other_order", "excess")
+    if counts.choices is None:
+        why = "the replies do not say which option was chosen"
+        nothing = Result(method="pairs of calls of one item", n_items=0, n_calls=0, status="undefined", reason=why)
+        yield from ((f"disagreement.{name}", nothing) for name in names)
+        return
+    found = disagreement(counts.choices, level=analysis.level, n_resamples=analysis.resamples, seed=analysis.seed)
+    yield from ((f"disagreement.{name}", getattr(found, name)) for name in names)
 
 
 def _nats(analysis: Analysis, nats: Nats) -> Iterator[tuple[str, Result]]:

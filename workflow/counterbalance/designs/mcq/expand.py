@@ -1,4 +1,7 @@
-"""Items to trials: every item in every order, rendered once, repeated as often as the experiment says."""
+"""Items to trials: every item in every order, rendered once, repeated as often as the experiment says.
+
+Prompts that are drawn for the repeat floor are asked once more than the others; their last repeat is the extra one.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,6 +10,7 @@ import pyarrow as pa
 
 from counterbalance.arrangements import arrange
 from counterbalance.artifacts import SCHEMAS
+from counterbalance.canonical import sha256_json
 from counterbalance.config import Dataset, Experiment, Study
 from counterbalance.config.models import OptionTextRead
 from counterbalance.errors import ConfigError, InputError
@@ -62,6 +66,12 @@ def expand(study: Study, experiment: Experiment, dataset: Dataset, items: pa.Tab
         yield _table(columns)
 
 
+def asked_again(share: float, seed: int, item_id: str, index: int) -> bool:
+    """Return whether an item's prompt in one arrangement is drawn to be asked once more, with probability `share`."""
+    digest = sha256_json(["repeat", seed, item_id, index]).removeprefix("sha256:")
+    return int(digest[:13], 16) * 2.0**-52 < share
+
+
 class _Expander:
     """What is the same for all items of an experiment."""
 
@@ -97,7 +107,7 @@ class _Expander:
         for index, (order, rendered) in enumerate(zip(orders, prompts, strict=True)):
             gold = item["gold_option_id"]
             shown = [texts[option] for option in order]
-            for repeat in range(self._experiment.repeats):
+            for repeat in range(self._experiment.repeats + self._asked_again(item_id, index)):
                 columns["trial_id"].append(f"{item_id}.{CONDITION}.{index:04d}.{repeat:02d}")
                 columns["item_id"].append(item_id)
                 columns["group_id"].append(item["group_id"])
@@ -110,6 +120,11 @@ class _Expander:
                 columns["gold_slot"].append(None if gold is None else order.index(gold))
                 columns["prompt"].append(rendered.prompt)
                 columns["prompt_sha256"].append(rendered.sha256)
+
+    def _asked_again(self, item_id: str, index: int) -> bool:
+        """Whether a prompt is asked once more; a function of its own name alone, so that no other item matters."""
+        share = self._experiment.repeat_share
+        return share > 0 and asked_again(share, self._study.config.seed, item_id, index)
 
     def _refuse_example(self, item: dict[str, Any]) -> None:
         if not self._example_contents:

@@ -27,8 +27,12 @@ _MEANINGS = {
     "slot_bonus.slot": "What standing in this slot adds to an option's log-probability, in nats per item.",
     "unstable_items": "Items whose accuracy differs between slots; fewer than 4 can never give p < .05.",
     "consistency": "Share of items answered with the same option in every order.",
+    "disagreement.same_order": "Probability that two calls of an item in the same order choose different options.",
+    "disagreement.other_order": "Probability that two calls of an item in different orders choose different options.",
+    "disagreement.excess": "How much more often the model disagrees with itself when the order changes.",
     "detectable_V": "Smallest V that this cell could have shown with the planned power.",
     "band": "Capability band by accuracy; a description, not a gate.",
+    "models_returned": "How many model ids the replies name; given only where they name more than one.",
     "verdict": "Whether the cell shows position bias, shows none, or could not have shown it.",
     "status": "Share of calls with this outcome.",
     "status.slot": "Share of calls with this outcome when the correct option stands in this slot.",
@@ -43,13 +47,21 @@ def describe(quantity: str) -> str:
     InputError
         If the design has no such quantity.
     """
-    name, _, stratum = quantity.partition("@")
+    base, _, model = quantity.partition("@model=")
+    name, _, size = base.partition("@k=")
     family = name
     if ".slot_" in name:
         family = name.rpartition("_")[0]
     if name.startswith("status."):
         family = "status.slot" if ".slot_" in name else "status"
-    if family not in _MEANINGS:
-        raise InputError(f"mcq has no quantity {quantity!r}; there are {', '.join(sorted(_MEANINGS))}")
-    suffix = f" Only items with {stratum.removeprefix('k=')} options." if stratum else ""
-    return _MEANINGS[family] + suffix
+    if family not in _MEANINGS or (base != name and not size.isdigit()) or (quantity != base and not model):
+        raise InputError(
+            f"mcq has no quantity {quantity!r}; there are {', '.join(sorted(_MEANINGS))}, each also with @k=NUMBER for "
+            "items with another number of options and @model=ID for the part that one model answered"
+        )
+    parts = [_MEANINGS[family]]
+    if size:
+        parts.append(f"Only items with {size} options.")
+    if model:
+        parts.append(f"Only calls that {model} answered.")
+    return " ".join(parts)

@@ -1,5 +1,6 @@
 """Replies to outcomes: which option was chosen, or why none was."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -8,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.artifacts import SCHEMAS
-from counterbalance.config.models import Experiment, GenerateRead, LogprobRead, OptionTextRead
+from counterbalance.config.models import DecideRead, Experiment, GenerateRead, LogprobRead, OptionTextRead
 from counterbalance.errors import InputError
-from counterbalance.reading import READER_VERSION, Reading, read_answer, read_label_logprobs
+from counterbalance.reading import READER_VERSION, LabelReading, Reading, read_answer, read_label_logprobs
 
 _OUTCOMES = SCHEMAS["outcomes"]
 _TRIAL_COLUMNS = (
@@ -33,7 +34,12 @@ _REPLY_COLUMNS = (
     "option_logprobs",
     "option_tokens",
     "finish_reason",
+    "model_returned",
 )
+# A vendor's probabilities are rounded; further from 1 than this they are not those of one choice.
+_ROUNDED = 0.05
+# What a vendor writes as 0 is below this.
+_WRITTEN_AS_ZERO = math.log(0.01)
 
 Row = Mapping[str, Any]
 Found = dict[str, Any]
@@ -66,17 +72,19 @@ def score(experiment: Experiment, trials: pa.Table, replies: pa.Table) -> pa.Tab
             f"{positions.null_count} trials without a reply); run query again"
         )
     matched = replies.select(list(_REPLY_COLUMNS)).take(positions)
-    read = _reader(experiment)
+    read, repeats = _reader(experiment), experiment.repeats
     asked = zip(*(trials.column(name).to_pylist() for name in _TRIAL_COLUMNS), strict=True)
     replied = zip(*(matched.column(name).to_pylist() for name in _REPLY_COLUMNS), strict=True)
     rows = [
-        _outcome(dict(zip(_TRIAL_COLUMNS, trial, strict=True)), dict(zip(_REPLY_COLUMNS, reply, strict=True)), read)
+        _outcome(
+            dict(zip(_TRIAL_COLUMNS, trial, strict=True)), dict(zip(_REPLY_COLUMNS, reply, strict=True)), read, repeats
+        )
         for trial, reply in zip(asked, replied, strict=True)
     ]
     return pa.Table.from_pylist(rows, schema=_OUTCOMES.arrow)
 
 
-def _outcome(trial: Row, reply: Row, read: Callable[[Row, Row], Found]) -> Row:
+def _outcome(trial: Row, reply: Row, read: Callable[[Row, Row], Found], repeats: int) -> Row:
     found: Found = {"slot": None, "tie": None, "slot_logprobs": None, "slot_censored": None, "label_mass": None}
     found |= {"candidates": [], "rule": "vendor_status", "outcome": reply["status"]}
     # A cut reply may still hold a finished answer; a reply of unknown ending is read like any other text.
@@ -85,12 +93,14 @@ def _outcome(trial: Row, reply: Row, read: Callable[[Row, Row], Found]) -> Row:
     slot, gold = found["slot"], trial["gold_slot"]
     return {
         **{name: trial[name] for name in _TRIAL_COLUMNS[:6]},
+        "extra": trial["repeat"] >= repeats,
         "n_options": len(trial["arrangement"]),
         "arrangement": trial["arrangement"],
         "gold_slot": gold,
         "option_id": None if slot is None else trial["arrangement"][slot],
         "correct": None if slot is None or gold is None else slot == gold,
         "parser": READER_VERSION,
+        "model_returned": reply["model_returned"],
         **found,
     }
 
@@ -103,6 +113,8 @@ def _reader(experiment: Experiment) -> Callable[[Row, Row], Found]:
             return lambda trial, reply: _read_labels(trial, reply, min_mass)
         case OptionTextRead(length=length):
             return lambda trial, reply: _read_option_texts(trial, reply, length)
+        case DecideRead():
+            return _read_choice
 
 
 def _read_text(trial: Row, reply: Row) -> Found:
@@ -124,9 +136,27 @@ def _read_cached(
 
 
 def _read_labels(trial: Row, reply: Row, min_mass: float) -> Found:
+    return _from_reading(read_label_logprobs(_listed(reply), trial["labels"], min_mass=min_mass))
+
+
+def _read_choice(trial: Row, reply: Row) -> Found:
+    """Read a vendor's own choice probabilities: a whole distribution over the labels, in which 0 is left out."""
+    listed = _listed(reply) or []
+    total = math.fsum(math.exp(value) for _, value in listed)
+    if listed and abs(total - 1) > _ROUNDED:
+        return {"outcome": "unusable", "rule": "choice_probability", "label_mass": min(total, 1.0)}
+    whole = [(token, min(0.0, value - math.log(total))) for token, value in listed]
+    bound = min([_WRITTEN_AS_ZERO, *(value for _, value in whole)])
+    reading = read_label_logprobs(whole, trial["labels"], min_mass=1 - _ROUNDED, censor_bound=bound)
+    return _from_reading(reading) | {"rule": "choice_probability"}
+
+
+def _listed(reply: Row) -> list[tuple[str, float]] | None:
     tokens, values = reply["top_tokens"], reply["top_logprobs"]
-    listed = None if tokens is None or values is None else list(zip(tokens, values, strict=True))
-    reading = read_label_logprobs(listed, trial["labels"], min_mass=min_mass)
+    return None if tokens is None or values is None else list(zip(tokens, values, strict=True))
+
+
+def _from_reading(reading: LabelReading) -> Found:
     decided = reading.slot is not None and not reading.may_be_overturned
     measured = reading.status != "unavailable"
     return {

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from counterbalance.config import Cell
-from counterbalance.report.mcq.notes import Context, lead, sentence, verdict_of, verdict_words
+from counterbalance.report.mcq.notes import Context, lead, mixture_of, sentence, verdict_of, verdict_words
+from counterbalance.report.mcq.parts import PartRow, is_part, part_rows
 from counterbalance.report.mcq.slots import Slot, has_series, read_slots
 from counterbalance.report.numbers import CellNumbers, Number, Shown, show, show_p
 from counterbalance.report.text import MISSING, count, percent
@@ -16,6 +17,9 @@ _FACTS = (
     ("Smallest V it would have shown", "detectable_V"),
     ("Shape of the effect", "shape.label"),
     ("Same option in every order", "consistency"),
+    ("Disagrees with itself, same order", "disagreement.same_order"),
+    ("Disagrees with itself, another order", "disagreement.other_order"),
+    ("Difference of the two", "disagreement.excess"),
     ("Items whose accuracy differs by slot", "unstable_items"),
 )
 SERIES = (
@@ -25,6 +29,11 @@ SERIES = (
     ("label_logprob", "Log-probability, nats"),
     ("slot_bonus", "Slot bonus, nats"),
 )
+# A vendor's own choice probabilities are another instrument, and the page never calls them by the same name.
+_CHOICE_HEADS = {
+    "label_logprob": "Log of the vendor's choice probability, nats",
+    "slot_bonus": "Slot bonus of choice probability, nats",
+}
 # Head of a column, then the lines of each entry: words in front, and what is shown.
 _PUBLISHED = (
     ("χ²", (("", "chi2.published"), ("p ", "p:chi2.published"))),
@@ -85,6 +94,8 @@ class CellView:
     sentence: str
     size: str
     v: Shown
+    v_note: str
+    """Why V has no interval."""
     spark: Spark | None
     facts: Sequence[tuple[str, Shown]]
     accuracy: Shown
@@ -99,16 +110,22 @@ class CellView:
     gaps: Sequence[str]
     """Why numbers of either method are missing or unfit."""
     caveats: Sequence[str]
+    mixture: str
+    """Who answered, where it was more than one model."""
+    parts: Sequence[PartRow]
 
 
 def view_cell(cell: Cell, numbers: CellNumbers, labels: Sequence[str], context: Context) -> CellView:
     """Format one cell's estimates."""
     slots = read_slots(numbers, labels)
     verdict = verdict_of(numbers)
-    facts = [(term, _fact(numbers.get(name))) for term, name in _FACTS]
+    mixture = mixture_of(numbers)
+    facts = [(term, _fact(numbers.get(name), mixture)) for term, name in _FACTS]
     published = [[(words, _shown(numbers, source)) for words, source in lines] for _, lines in _PUBLISHED]
     calibrated = [[(words, _shown(numbers, source)) for words, source in lines] for _, lines in _CALIBRATED]
     compared = [shown for entry in [*published, *calibrated] for _, shown in entry]
+    heads = _CHOICE_HEADS if cell.experiment.read.kind == "decide" else {}
+    v = show(numbers.get("V.corrected"))
     return CellView(
         anchor=f"cell-{cell.name.replace('/', '.')}",
         model=cell.model.id,
@@ -118,7 +135,8 @@ def view_cell(cell: Cell, numbers: CellNumbers, labels: Sequence[str], context: 
         lead=lead(verdict),
         sentence=sentence(numbers, slots, context),
         size=_size(numbers),
-        v=show(numbers.get("V.corrected")),
+        v=v,
+        v_note=_without_interval(numbers.get("V.corrected")),
         spark=_spark(slots, context.even),
         facts=[(term, shown) for term, shown in facts if shown.text != MISSING],
         absent=_absent(facts),
@@ -127,17 +145,30 @@ def view_cell(cell: Cell, numbers: CellNumbers, labels: Sequence[str], context: 
         detectable=show(numbers.get("detectable_V")),
         slots=slots,
         series=[
-            (head, [show(slot.series(name)) for slot in slots]) for name, head in SERIES if has_series(slots, name)
+            (heads.get(name, head), [show(slot.series(name)) for slot in slots])
+            for name, head in SERIES
+            if has_series(slots, name)
         ],
         published=published,
         calibrated=calibrated,
         gaps=list(dict.fromkeys(shown.note for shown in compared if shown.note)),
         caveats=_caveats(numbers),
+        mixture=mixture,
+        parts=part_rows(numbers),
     )
 
 
-def _fact(number: Number | None) -> Shown:
+def _without_interval(v: Number | None) -> str:
+    if v is None or v.estimate is None or v.low is not None:
+        return ""
+    return "no interval: V is constant" if v.status == "degenerate" else "no interval"
+
+
+def _fact(number: Number | None, mixture: str) -> Shown:
     shown = show(number)
+    if mixture and shown.note == mixture and shown.text != MISSING:
+        # Said once, at the top of the cell.
+        return replace(shown, note="")
     if number is not None and number.label is not None and number.status == "ok" and number.reason:
         return replace(shown, note=number.reason)
     return shown
@@ -145,7 +176,8 @@ def _fact(number: Number | None) -> Shown:
 
 def _caveats(numbers: CellNumbers) -> list[str]:
     """Return what is said beside sound numbers; the reason of a label stands beside the label."""
-    found = [n.reason for n in numbers.values() if n.reason and n.status == "ok" and n.label is None]
+    whole = [number for name, number in numbers.items() if not is_part(name)]
+    found = [n.reason for n in whole if n.reason and n.status == "ok" and n.label is None]
     return list(dict.fromkeys(found))
 
 

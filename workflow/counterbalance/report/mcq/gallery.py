@@ -13,6 +13,7 @@ from counterbalance.report.mcq.figures.profile import draw_profile
 from counterbalance.report.mcq.slots import has_series, in_words
 from counterbalance.report.numbers import CellNumbers, show
 from counterbalance.report.pictures import Picture
+from counterbalance.report.text import MISSING
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,10 @@ def cell_pictures(entry: Figured, limit: float) -> list[tuple[str, Picture]]:
         pictures.append((caption, _picture(entry, "picks", "Picks by slot", drawn)))
     if has_series(slots, "slot_bonus"):
         drawn = draw_bonus(slots, verdict, limit)
-        caption = "Slot bonus in nats: what the slot itself adds to an option's log-probability."
+        what = "log-probability"
+        if entry.cell.experiment.read.kind == "decide":
+            what = "choice probability as the vendor gives it, on the scale of logarithms"
+        caption = f"Slot bonus in nats: what the slot itself adds to an option's {what}."
         pictures.append((caption, _picture(entry, "slot_bonus", "Slot bonus in nats", drawn)))
     return pictures
 
@@ -133,5 +137,5 @@ def hero_panel(entry: Figured) -> Panel:
     """Return a cell's panel of the picture of all cells."""
     overall = entry.numbers.get("accuracy")
     v = entry.view.v
-    words = f"{entry.view.words}, V {v.text}" if v.interval else entry.view.words
+    words = f"{entry.view.words}, V {v.text}" if v.text != MISSING else entry.view.words
     return Panel(entry.view.slots, overall.estimate if overall else None, entry.view.verdict, words)

@@ -58,7 +58,8 @@ GLOSSARY = (
     (
         "Slot bonus",
         "slot_bonus.slot_J, label_logprob.slot_J",
-        "From log-probabilities: what a slot adds to the option in it, in nats, with the content taken out. "
+        "From log-probabilities, or from a vendor's own choice probabilities where the read is `decide`: what a slot "
+        "adds to the option in it, in nats, with the content taken out. "
         "+0.69 nats doubles the odds.",
     ),
     (
@@ -66,6 +67,12 @@ GLOSSARY = (
         "consistency, unstable_items",
         "Share of items answered with the same option in every order. Items whose accuracy differs between slots are "
         "unstable, and only they can show an effect on accuracy.",
+    ),
+    (
+        "Repeat floor",
+        "disagreement.same_order, disagreement.other_order, disagreement.excess",
+        "How often two calls of one item choose different options: in the same order, which is the model's own "
+        "unsteadiness, and in two different orders. Only what the second is above the first is an effect of order.",
     ),
     ("Accuracy band", "band", "Low, middle or high accuracy by the plan's edges. A description, not a filter."),
 )

@@ -15,6 +15,9 @@ VERDICTS = {
     "not_measurable": "Not measurable",
     "degenerate": "Degenerate",
 }
+MIXED = "mixed"
+"""Stands for the verdict of a cell that more than one model answered, where cells are counted."""
+
 _NO_VERDICT = "No verdict"
 _ANSWERS = {
     "bias": "Answers by position: yes.",
@@ -38,6 +41,12 @@ def verdict_of(cell: CellNumbers) -> str:
     return (number.label or "") if number else ""
 
 
+def mixture_of(cell: CellNumbers) -> str:
+    """Return who answered a cell, if it was more than one model; an empty string for any other cell."""
+    number = cell.get("models_returned")
+    return (number.reason or "more than one model answered") if number else ""
+
+
 def verdict_words(verdict: str) -> str:
     """Return a verdict as the report names it."""
     return VERDICTS.get(verdict) or verdict.replace("_", " ") or _NO_VERDICT
@@ -51,6 +60,8 @@ def lead(verdict: str) -> str:
 def sentence(cell: CellNumbers, slots: Sequence[Slot], context: Context) -> str:
     """Say after the first words what was found in one cell, for somebody who reads nothing else."""
     verdict = verdict_of(cell)
+    if mixture := mixture_of(cell):
+        return _as_sentence(mixture)
     parts = []
     if verdict not in ("bias", "no_bias_seen"):
         parts.append(_why(cell, context))
@@ -61,6 +72,7 @@ def sentence(cell: CellNumbers, slots: Sequence[Slot], context: Context) -> str:
     parts.append(_numbers(cell))
     if verdict == "no_bias_seen":
         parts.append(_could_have_seen(cell, context))
+    parts += [_floor(cell), caution(cell)]
     return " ".join(part for part in parts if part)
 
 
@@ -124,6 +136,31 @@ def _numbers(cell: CellNumbers) -> str:
     return f"{'; '.join(parts)}." if parts else ""
 
 
+def _floor(cell: CellNumbers) -> str:
+    """Put the effect of order beside what the model does when the order stays."""
+    same, other = cell.get("disagreement.same_order"), cell.get("disagreement.other_order")
+    if same is None or same.estimate is None or other is None or other.estimate is None:
+        return ""
+    first = f"in {percent(same.estimate)} of repeats"
+    if same.estimate == 0 and same.high is not None:
+        first = f"in no repeat (at most {percent(same.high)})"
+    return f"The model disagrees with itself {first}; with another order in {percent(other.estimate)}."
+
+
+def caution(cell: CellNumbers) -> str:
+    """Warn where a bias was found that the model's own disagreement might account for."""
+    excess = cell.get("disagreement.excess")
+    if verdict_of(cell) != "bias" or excess is None or excess.estimate is None or excess.low is None:
+        return ""
+    if excess.low > 0:
+        return ""
+    shown = show(excess)
+    return (
+        f"Caution: that two orders disagree more often than the same order asked twice is not shown ({shown.text} "
+        f"{shown.interval}); more repeats would tell."
+    )
+
+
 def _could_have_seen(cell: CellNumbers, context: Context) -> str:
     detectable = cell.get("detectable_V")
     if detectable is None or detectable.estimate is None:
@@ -136,7 +173,7 @@ def _could_have_seen(cell: CellNumbers, context: Context) -> str:
 
 def headline(verdicts: Sequence[str], analysis: Analysis) -> str:
     """Say in one sentence what an experiment found over its cells."""
-    counts = Counter(verdict if verdict in VERDICTS else "" for verdict in verdicts)
+    counts = Counter(verdict if verdict in (*VERDICTS, MIXED) else "" for verdict in verdicts)
     total = len(verdicts)
     seen = f"V ≥ {proportion(analysis.measurable_v, 2)} with {percent(analysis.detectable_power)} power"
     phrases = {
@@ -144,6 +181,7 @@ def headline(verdicts: Sequence[str], analysis: Analysis) -> str:
         "no_bias_seen": (f"shows no bias and would have shown {seen}", f"show no bias and would have shown {seen}"),
         "not_measurable": ("could not have shown it either way",) * 2,
         "degenerate": ("has nothing to test", "have nothing to test"),
+        MIXED: ("was answered by more than one model", "were answered by more than one model"),
         "": ("has no verdict", "have no verdict"),
     }
     if total == 1:

@@ -24,15 +24,20 @@ from counterbalance.report.mcq.gallery import (
     shared_bonus_limit,
     without_point,
 )
-from counterbalance.report.mcq.notes import Context, headline
+from counterbalance.report.mcq.notes import MIXED, Context, headline
+from counterbalance.report.mcq.parts import PART_HEADS
 from counterbalance.report.pictures import Picture
 from counterbalance.report.sources import Sources
-from counterbalance.report.text import plural
+from counterbalance.report.text import percent, plural
 
 _WIDEST = 6
 _READS = {
     "generate": "The answer is read from the text that the model writes",
     "logprob": "The answer is the option label with the highest log-probability as the next token",
+    "decide": (
+        "The answer is the option to which the vendor's decision endpoint gives the highest probability: the vendor's "
+        "own calibrated choice probability, which is not the log-probability of a token"
+    ),
     "option_text": "The answer is the option whose own words have the highest log-probability",
 }
 
@@ -68,6 +73,7 @@ class Section:
     panels: Sequence[tuple[str, Sequence[Panel]]]
     published_heads: Sequence[str] = PUBLISHED_HEADS
     calibrated_heads: Sequence[str] = CALIBRATED_HEADS
+    part_heads: Sequence[str] = PART_HEADS
 
     @property
     def pictures(self) -> list[Picture]:
@@ -89,7 +95,7 @@ def build_section(sources: Sources, experiment: Experiment) -> Section:
     return Section(
         id=experiment.id,
         template="mcq.html.j2",
-        headline=headline([entry.view.verdict for entry in cells], analysis),
+        headline=headline([MIXED if entry.view.mixture else entry.view.verdict for entry in cells], analysis),
         how=_how(experiment),
         subsets=experiment.datasets,
         columns=columns,
@@ -135,4 +141,6 @@ def _how(experiment: Experiment) -> str:
         "identity_reverse": "its own order and the reverse",
     }[arrangement.scheme]
     repeats = "" if experiment.repeats == 1 else f", {experiment.repeats} times each"
+    if experiment.repeat_share:
+        repeats += f", and {percent(experiment.repeat_share)} of the prompts, drawn by the seed, once more"
     return f"Each item is asked in {orders}{repeats}. {_READS[experiment.read.kind]}."

@@ -1,0 +1,1 @@
+"""How a crossing of conflicting sources is shown."""
