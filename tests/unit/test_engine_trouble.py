@@ -117,12 +117,12 @@ def test_a_rate_limit_holds_back_the_whole_lane_and_all_processes(run: Run, kind
 
 
 def test_another_trouble_holds_back_one_call_only(run: Run) -> None:
-    reset = TransportError("reset", kind="connection", wait_s=0.3)
+    reset = TransportError("reset", kind="connection", wait_s=1.0)
     vendor, purse = Timed({"i000": [reset, "A"]}, max_in_flight=4), Purse()
     assert run(vendor, allowance=purse).answered == 30
     assert purse.pauses == []
-    assert sum(at < 0.3 for at in vendor.times) == 30
-    assert sum(at >= 0.3 for at in vendor.times) == 6
+    assert len(set(vendor.asked[:30])) == 30
+    assert sum(at >= 1.0 for at in vendor.times) >= 6
 
 
 def test_overload_beyond_all_tries_leaves_calls_pending(run: Run) -> None:
@@ -134,9 +134,9 @@ def test_overload_beyond_all_tries_leaves_calls_pending(run: Run) -> None:
 
 
 def test_no_call_is_sent_again_after_its_deadline(run: Run) -> None:
-    late = TransportError("later", kind="server", wait_s=0.08)
+    late = TransportError("later", kind="server", wait_s=0.4)
     vendor = Timed({"i001": [late]}, max_in_flight=30)
-    tally = run(vendor, retry=RetryPolicy(tries=20, pause_s=0.0, deadline_s=0.2))
+    tally = run(vendor, retry=RetryPolicy(tries=20, pause_s=0.0, deadline_s=1.0))
     assert (tally.answered, tally.given_up) == (24, 6)
     sendings = [vendor.asked.count(trial) for trial in set(vendor.asked) if trial.startswith("i001")]
     assert all(2 <= count <= 3 for count in sendings)
@@ -163,10 +163,10 @@ def test_a_sending_ends_after_its_time_however_the_server_drips(run: Run) -> Non
             return await super().ask(request, trial)
 
     vendor = Dripping({"i001": [answer()] * 2}, max_in_flight=30)
-    tally = run(vendor, retry=RetryPolicy(tries=2, pause_s=0.0, timeout_s=0.1), allowance=Purse())
+    tally = run(vendor, retry=RetryPolicy(tries=2, pause_s=0.0, timeout_s=0.5), allowance=Purse())
     assert (tally.answered, tally.transport_errors) == (30, 6)
     timed_out = run.rows("detail, maybe_billed, charged_nano_usd", "outcome = 'transport_error'")
-    assert timed_out == [("no reply within 0.1 s (timeout_s)", 1, WORST)] * 6
+    assert timed_out == [("no reply within 0.5 s (timeout_s)", 1, WORST)] * 6
 
 
 def test_a_call_is_sent_three_times_at_most_if_each_may_have_been_billed(run: Run) -> None:

@@ -1,6 +1,7 @@
 """A cell behind an account: what it costs, where it stops, and how it goes on."""
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -8,18 +9,21 @@ import sys
 from pathlib import Path
 
 import pytest
+from batch_cases import Depot, DepotVendor
 from money_cases import PaidVendor, paid_study, write_trials
-from query_cases import open_gate
+from query_cases import FROZEN, open_gate
 
 from counterbalance.artifacts import read_record
 from counterbalance.config import Study
-from counterbalance.errors import BudgetError, KeyRefusedError, OutOfFundsError, PendingError
-from counterbalance.ledger import held_nano_usd, read_sessions
+from counterbalance.errors import BudgetError, ConfigError, KeyRefusedError, OutOfFundsError, PendingError
+from counterbalance.exchange import reply_text
+from counterbalance.ledger import Attempt, Ledger, held_nano_usd, read_sessions
+from counterbalance.ledger.batches import Batches
 from counterbalance.prereg import gate
 from counterbalance.progress import make_progress
 from counterbalance.stages import query
 from counterbalance.stages.query import QueryCounts, ask_calls, query_replies
-from counterbalance.vendors.base import Reply, TransportError
+from counterbalance.vendors.base import Reply, Request, TransportError
 
 CELL = ("letters", "bought", "sums")
 COMMAND = "counterbalance query --study paid.yaml --experiment letters --model bought --dataset sums"
@@ -192,7 +196,7 @@ from counterbalance.ledger import Ledger
 from counterbalance.prereg import gate
 from counterbalance.progress import make_progress
 from counterbalance.stages import query
-from query_cases import open_gate
+from query_cases import FROZEN, open_gate
 from money_cases import PaidVendor
 study = load_study(sys.argv[1])
 gate.check_gate = open_gate(study)
@@ -224,3 +228,41 @@ def test_killed_between_purse_and_ledger_nothing_stays_held_for_ever(make, use) 
     assert 1 <= unknown <= lost
     assert before <= 5 * CHARGE + lost * WORST
     assert held(study) == CALLS * CHARGE + unknown * WORST <= cap * 1e9
+
+
+class ChatDepot(DepotVendor):
+    """A depot that takes chats."""
+
+    def request(self, trial):
+        return Request("depot", None, "m1", {"max_tokens": 16}, {"text": json.dumps(trial.prompt)}, None, trial.repeat)
+
+
+def test_a_live_session_does_not_buy_what_is_in_a_batch(make, use) -> None:
+    depot = ChatDepot(Depot(looks=1))
+    use(depot)
+    with pytest.raises(PendingError):
+        run(make(account={"mode": "batch", "batch_poll_s": 0.01, "batch_wait_s": 0.0}))
+    with pytest.raises(ConfigError, match=r"12 calls of this cell are in 1 batch.*mode: batch"):
+        run(make())
+    study = make(account={"mode": "batch", "batch_poll_s": 0.01, "batch_wait_s": 10.0})
+    run(study)
+    assert set(depot.depot.bought.values()) == {1}
+    # Nothing is open any more, so live sessions go on as ever.
+    assert run(make()).new == 0
+
+
+def test_a_batch_is_closed_although_nothing_is_pending_any_more(make, use) -> None:
+    depot = ChatDepot(Depot(looks=1))
+    use(depot)
+    study = make(account={"mode": "batch", "batch_poll_s": 0.01, "batch_wait_s": 0.0})
+    with pytest.raises(PendingError):
+        run(study)
+    # Answered otherwise: by the same request under an earlier release, say.
+    cell = study.cell(*CELL)
+    with Ledger(study.layout.ledger(*CELL), study=study.config.id, cell=cell.name) as ledger:
+        keys = [key for (key,) in ledger.select("SELECT call_sha256 FROM calls")]
+        text = reply_text(Reply("ok", text="A", input_tokens=1, output_tokens=1), latency_ms=1.0)
+        ledger.save([Attempt(key, "answered", text, None, 5) for key in keys], [], frozen_sha256=FROZEN)
+    run(make(account={"mode": "batch", "batch_poll_s": 0.01, "batch_wait_s": 10.0}))
+    with Ledger(study.layout.ledger(*CELL), study=study.config.id, cell=cell.name) as ledger:
+        assert Batches(ledger, frozen_sha256=FROZEN).open() == []

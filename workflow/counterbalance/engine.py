@@ -28,7 +28,7 @@ from counterbalance.signals import stopping_kindly
 from counterbalance.spending import Admission, Allowance
 from counterbalance.vendors.base import PaidVendor, Reply, TokenBounds, TransportError, Vendor
 
-__all__ = ["Call", "Engine", "Guard", "RetryPolicy", "Tally", "reply_text"]
+__all__ = ["Engine", "RetryPolicy"]
 
 # This many calls in a row that failed at every try, without one reply between them: the vendor is down.
 _HOPELESS = 20

@@ -1,7 +1,8 @@
 """The writing side: intent on disk before a call is sent, the reply on disk before it counts as bought."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -155,22 +156,13 @@ class Ledger:
             return
         now = _now()
         sent = self._place(starting)
-        with reporting(self._path):
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                if not self._began:
-                    self._connection.execute(
-                        "INSERT INTO sessions (session, started_at) VALUES (?, ?)", (self._session, now)
-                    )
-                self._end(ended, now)
-                self._start(starting, sent, now, frozen_sha256)
-                if also is not None:
-                    also(self._connection)
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
+        with self._transaction() as connection:
+            if not self._began:
+                connection.execute("INSERT INTO sessions (session, started_at) VALUES (?, ?)", (self._session, now))
+            self._end(ended, now)
+            self._start(starting, sent, now, frozen_sha256)
+            if also is not None:
+                also(connection)
         self._began = True
         self._remember(ended, starting, sent)
 
@@ -217,6 +209,18 @@ class Ledger:
         self._next_order = _one(connection, "SELECT coalesce(max(call_order) + 1, 0) FROM calls")
         self._session = _one(connection, "SELECT coalesce(max(session), 0) + 1 FROM sessions")
         self._held = _one(connection, f"SELECT coalesce(sum({HELD}), 0) FROM attempts")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with reporting(self._path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
 
     def _place(self, starting: Sequence[Sending]) -> list[_Open]:
         """Return each call as it will be once it is sent."""

@@ -14,13 +14,15 @@ from counterbalance.calls import TRIAL_COLUMNS, CallPlan, plan_calls, unanswered
 from counterbalance.config import Cell, Study
 from counterbalance.config.models import Account, ApiModel
 from counterbalance.engine import Engine, RetryPolicy
-from counterbalance.errors import BudgetError, KeyRefusedError, OutOfFundsError, PendingError, VendorError
+from counterbalance.errors import BudgetError, ConfigError, KeyRefusedError, OutOfFundsError, PendingError, VendorError
 from counterbalance.exchange import Call, Guard, Tally
 from counterbalance.ledger import AnsweredCall, Ledger, answered_keys, read_answered
+from counterbalance.ledger.batches import Batches
 from counterbalance.limits import WATCHED_REPLIES, TruncationGuard, check_number_of_calls
 from counterbalance.progress import Progress
 from counterbalance.replies import Bought, derive_replies
 from counterbalance.rerun import code_sha256, settings_sha256
+from counterbalance.scouting.outcome import require_kept
 from counterbalance.spending.allowance import CellAllowance, open_allowance
 from counterbalance.spending.budget import read_budgets
 from counterbalance.spending.prices import show_usd
@@ -74,7 +76,7 @@ def query_replies(study: Study, experiment: str, model: str, dataset: str, progr
     Raises
     ------
     GateError
-        If the frozen record does not cover what would be asked.
+        If the frozen record does not cover what would be asked, or its rule leaves the cell out.
     PendingError
         If calls are left unanswered; no table is written then.
     OutOfFundsError, KeyRefusedError, BudgetError, VendorError
@@ -83,6 +85,7 @@ def query_replies(study: Study, experiment: str, model: str, dataset: str, progr
         If another process is asking the same cell.
     """
     cell = study.cell(experiment, model, dataset)
+    require_kept(study, cell)
     frozen, trials, vendor = _prepare(study, cell)
     with _open_ledger(study, cell) as ledger:
         plan = plan_calls(vendor, cell, trials, ledger.answered, seed=study.config.seed)
@@ -134,6 +137,36 @@ def ask_calls(
     return [found[key] for key in keys]
 
 
+def ask_trials(
+    study: Study, cell: Cell, trials: pa.Table, *, progress: Progress, command: Sequence[str]
+) -> tuple[CallPlan, "FrozenRecord"]:
+    """Buy the calls of some trials of a cell into the cell's own ledger, where the sweep finds them.
+
+    Parameters
+    ----------
+    trials
+        Of the declared schema; the caller has seen to it that the frozen record covers them.
+    command
+        What to type to go on, for messages.
+
+    Returns
+    -------
+    CallPlan, FrozenRecord
+        The calls, all answered, and the record under which they were asked.
+
+    Raises
+    ------
+    GateError, PendingError, OutOfFundsError, KeyRefusedError, BudgetError, VendorError, LedgerBusyError
+        As `query_replies`.
+    """
+    frozen, vendor = _pass_gate(study, cell)
+    with _open_ledger(study, cell) as ledger:
+        plan = plan_calls(vendor, cell, trials, ledger.answered, seed=study.config.seed)
+        guard = TruncationGuard(cell, study, ledger.first_statuses(WATCHED_REPLIES)) if plan.pending else _no_guard
+        _Purchase(study, cell, ledger, plan, command).make(vendor, trials, frozen.sha256, progress, guard)
+    return plan, frozen
+
+
 def pending_calls(study: Study, cell: Cell) -> tuple[int, int, int]:
     """Return how many calls a cell needs, how many are answered, and how many are new; nothing is opened or asked.
 
@@ -149,11 +182,16 @@ def pending_calls(study: Study, cell: Cell) -> tuple[int, int, int]:
 
 
 def _prepare(study: Study, cell: Cell) -> tuple["FrozenRecord", pa.Table, Vendor]:
+    frozen, vendor = _pass_gate(study, cell)
+    return frozen, _read_trials(study, cell), vendor
+
+
+def _pass_gate(study: Study, cell: Cell) -> tuple["FrozenRecord", Vendor]:
     from counterbalance.prereg.gate import check_gate
 
     frozen = check_gate(study, trials=True, only=(cell.experiment.id, cell.dataset.id))
     check_number_of_calls(study)
-    return frozen, _read_trials(study, cell), get_vendor(cell.model, cell.experiment, study)
+    return frozen, get_vendor(cell.model, cell.experiment, study)
 
 
 def _open_ledger(study: Study, cell: Cell) -> Ledger:
@@ -193,11 +231,20 @@ class _Purchase:
         ------
         PendingError
             If calls are left unanswered.
+        ConfigError
+            If batches of an earlier session are still out and this one would ask live.
         CounterbalanceError
             What stopped the session, with where things stand and how to go on.
         """
-        if not self._plan.pending:
+        waiting = Batches(self._ledger, frozen_sha256=frozen_sha256).open()
+        if not self._plan.pending and (self._live or not waiting):
             return Tally()
+        if waiting and self._live and self._account is not None:
+            raise ConfigError(
+                f"{self._cell.name}: {sum(batch.calls for batch in waiting)} calls of this cell are in "
+                f"{len(waiting)} batch(es) at the vendor, which a live session would buy again; set accounts."
+                f"{self._account.id}.mode: batch in {self._study.path} and run again to collect them first"
+            )
         because = "interrupted"
         progress.start(
             self._cell.name, total=self._plan.calls, done=self._plan.answered, most_nano_usd=self._most_nano_usd()
