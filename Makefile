@@ -29,7 +29,7 @@ lint: .venv/.dev
 	ruff check .
 	ruff format --check .
 	mypy -p counterbalance
-	snakefmt --check workflow/Snakefile workflow/rules Snakefile
+	snakefmt --check workflow/Snakefile workflow/rules workflow/validation/Snakefile Snakefile
 	snakemake --lint
 
 .venv/.base:

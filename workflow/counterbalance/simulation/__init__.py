@@ -1,0 +1,1 @@
+"""Planted respondents and the cells they answer, shared by power analysis and the validation study."""

@@ -1,0 +1,1 @@
+"""The calibration study: how often tests reject and intervals cover where the truth is planted."""

@@ -1,0 +1,172 @@
+"""The numbers of a cell that make a claim about chance, computed as the estimates are, without what claims nothing."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from counterbalance.config import Analysis
+from counterbalance.designs.mcq.counts import Flags, Nats
+from counterbalance.simulation.respondent import Ints, consistency
+from counterbalance.simulation.scenarios import Scenario
+from counterbalance.stats.contingency import contingency_test
+from counterbalance.stats.estimate import Result
+from counterbalance.stats.logprob import label_logprobs
+from counterbalance.stats.multiplicity import holm
+from counterbalance.stats.proportions import clustered_shares, wilson
+from counterbalance.stats.published import classify_v0_1, classify_v0_2, run_level_bootstrap
+from counterbalance.stats.relabel import recentred_bootstrap, relabel_accuracy, relabel_picks
+from counterbalance.stats.shape import planned_contrasts
+from counterbalance.stats.vcc import cluster_corrected_v
+
+Results = Mapping[str, Result]
+
+_SHAPES = ("shape.linear", "shape.first", "shape.last")
+
+
+class Tallied(Protocol):
+    """What is asked of a cell's counts; `designs.mcq.counts.Counts` has it, shapes as there."""
+
+    @property
+    def k(self) -> int: ...
+    @property
+    def correct(self) -> npt.NDArray[Any]: ...
+    @property
+    def scored(self) -> npt.NDArray[Any]: ...
+    @property
+    def picks(self) -> npt.NDArray[Any]: ...
+    @property
+    def wrong_picks(self) -> npt.NDArray[Any]: ...
+    @property
+    def consistent(self) -> Flags | None: ...
+    @property
+    def nats(self) -> Nats | None: ...
+
+
+def measure(analysis: Analysis, counts: Tallied) -> dict[str, Result]:
+    """Return results by the name of their quantity, equal to those of the estimates.
+
+    The estimates also hold the smallest detectable V, which takes most of their time and is checked apart, and counts.
+    """
+    return dict((*_shares(analysis, counts), *_tests(analysis, counts), *_nats(analysis, counts)))
+
+
+def _shares(analysis: Analysis, counts: Tallied) -> Iterator[tuple[str, Result]]:
+    correct, scored = counts.correct.astype(float), counts.scored.astype(float)
+    columns = [("accuracy", correct.sum(axis=1), scored.sum(axis=1))]
+    columns += [(f"accuracy.slot_{s + 1}", correct[:, s], scored[:, s]) for s in range(counts.k)]
+    for name, picks in (("picks", counts.picks), ("picks_when_wrong", counts.wrong_picks)):
+        total = picks.sum(axis=1).astype(float)
+        columns += [(f"{name}.slot_{s + 1}", picks[:, s].astype(float), total) for s in range(counts.k)]
+    found = clustered_shares(
+        np.column_stack([hits for _, hits, _ in columns]),
+        np.column_stack([n for _, _, n in columns]),
+        level=analysis.level,
+        n_resamples=analysis.resamples,
+        seed=analysis.seed,
+    )
+    yield from zip((name for name, _, _ in columns), found, strict=True)
+    if counts.consistent is not None:
+        same = counts.consistent
+        yield "consistency", wilson(int(same.sum()), len(same), level=analysis.level)
+
+
+def _tests(analysis: Analysis, counts: Tallied) -> Iterator[tuple[str, Result]]:
+    correct, scored, seed = counts.correct, counts.scored, analysis.seed
+    level, draws, alpha = analysis.level, analysis.resamples, analysis.alpha
+    v, rho = run_level_bootstrap(correct, scored, level=level, n_resamples=analysis.run_resamples, seed=seed)
+    yield "chi2.published", contingency_test(correct, scored).chi2
+    yield "V.published", v
+    yield "rho.published", rho
+    yield "V.corrected", cluster_corrected_v(correct, scored, level=level, n_resamples=draws, seed=seed)
+    yield "relabelling.accuracy", relabel_accuracy(correct, scored, n_draws=draws, seed=seed, alpha=alpha).result
+    yield "relabelling.picks", relabel_picks(counts.picks, n_draws=draws, seed=seed, alpha=alpha).result
+    yield "recentred.accuracy", recentred_bootstrap(correct, scored, n_resamples=draws, seed=seed)
+    shapes = planned_contrasts(correct, scored, level=level, n_resamples=draws, seed=seed)
+    yield from zip((*_SHAPES, "shape.label"), (shapes.linear, shapes.first, shapes.last, shapes.label), strict=True)
+
+
+def _nats(analysis: Analysis, counts: Tallied) -> Iterator[tuple[str, Result]]:
+    if counts.nats is None:
+        return
+    found = label_logprobs(
+        counts.nats.item,
+        counts.nats.option,
+        counts.nats.logprobs,
+        counts.nats.censored,
+        level=analysis.level,
+        n_resamples=analysis.resamples,
+        seed=analysis.seed,
+    )
+    for slot, result in enumerate(found.bonus, start=1):
+        yield f"slot_bonus.slot_{slot}", result
+
+
+def _p_below(name: str) -> Callable[[Analysis, Results], bool]:
+    def rejects(analysis: Analysis, found: Results) -> bool:
+        p = found[name].p
+        return p is not None and p < analysis.alpha
+
+    return rejects
+
+
+def _bias(analysis: Analysis, found: Results) -> bool:
+    adjusted = holm([found["relabelling.accuracy"].p, found["relabelling.picks"].p])
+    return any(p is not None and p < analysis.alpha for p in adjusted)
+
+
+def _v_above_0(analysis: Analysis, found: Results) -> bool:
+    low = found["V.corrected"].low
+    return low is not None and low > 0
+
+
+def _some_shape(analysis: Analysis, found: Results) -> bool:
+    return found["shape.label"].label not in ("inactive", None) and found["shape.label"].status == "ok"
+
+
+def _classified(version: str) -> Callable[[Analysis, Results], bool]:
+    def active(analysis: Analysis, found: Results) -> bool:
+        v, p, rho = found["V.published"].estimate, found["chi2.published"].p, found["rho.published"].estimate
+        if v is None or p is None:
+            return False
+        floor, threshold = analysis.v_floor, analysis.rho_threshold
+        if version == "v0_1":
+            return classify_v0_1(v, rho, v_floor=floor, rho_threshold=threshold) != "inactive"
+        label = classify_v0_2(v, p, rho, alpha=analysis.alpha, v_floor=floor, rho_threshold=threshold)
+        return label != "inactive"
+
+    return active
+
+
+REJECTIONS: Mapping[str, Callable[[Analysis, Results], bool]] = {
+    "relabelling.accuracy": _p_below("relabelling.accuracy"),
+    "relabelling.picks": _p_below("relabelling.picks"),
+    "bias": _bias,
+    "recentred.accuracy": _p_below("recentred.accuracy"),
+    "shape": _some_shape,
+    "V.corrected > 0": _v_above_0,
+    "chi2.published": _p_below("chi2.published"),
+    "mechanism.v0_2": _classified("v0_2"),
+    "mechanism.v0_1": _classified("v0_1"),
+}
+"""Everything by which a cell can be said to show an effect."""
+
+
+def truths(scenario: Scenario, orders: Ints) -> dict[str, float]:
+    """Return the population's value of each quantity that has one to be compared with; `orders` are those asked."""
+    truth, slots = scenario.population, range(scenario.nuisance.k)
+    values = {"accuracy": truth.accuracy, "V.published": truth.v, "V.corrected": truth.v}
+    for s in slots:
+        values[f"accuracy.slot_{s + 1}"] = float(truth.correct[s])
+        values[f"picks.slot_{s + 1}"] = float(truth.picks[s])
+        values[f"picks_when_wrong.slot_{s + 1}"] = float(truth.wrong_picks[s])
+    values |= {f"shape.{name}": value for name, value in truth.contrasts.items()}
+    if scenario.balanced_slot is None:
+        values["rho.published"] = truth.rho
+    if scenario.refusal_rate == 0:
+        values["consistency"] = consistency(scenario.respondent, orders)
+    if scenario.read == "logprob":
+        bonus = np.asarray(scenario.nuisance.slot_bonus)
+        values |= {f"slot_bonus.slot_{s + 1}": float(bonus[s] - bonus.mean()) for s in slots}
+    return values
