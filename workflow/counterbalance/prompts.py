@@ -1,15 +1,16 @@
 """From an item to the exact bytes a model is sent. Templates are Jinja2; the texts of items are data, never templates.
 
 A template sees `question`, `options` (in slot order, each with `.label` and `.text`), `labels` and `examples` (each
-with `.question`, `.options`, `.answer_label`, `.answer_text`). It stands alone: no includes, no imports, nothing
-random. As usual in Jinja2, one line feed at the very end of the file does not belong to the prompt; every other
-character does. A system message is no template: it is sent as the study file has it.
+with `.question`, `.options`, `.answer_label`, `.answer_text`); a design may give its templates other variables. It
+stands alone: no includes, no imports, nothing random. As usual in Jinja2, one line feed at the very end of the file
+does not belong to the prompt; every other character does. A system message is no template: it is sent as the study
+file has it.
 """
 
 import hashlib
 import json
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,8 @@ class PromptTemplate:
         Its `prompt` gives style and system message; its `read` decides whether the template has to show the options.
     examples
         Solved examples, in the order in which they are shown.
+    variables
+        Names that a template may use where they are not those of multiple-choice items, each with whether it has to.
 
     Raises
     ------
@@ -75,8 +78,17 @@ class PromptTemplate:
         leaves out what the experiment needs.
     """
 
-    def __init__(self, path: Path, name: str, experiment: Experiment, examples: Sequence[Example] = ()) -> None:
+    def __init__(
+        self,
+        path: Path,
+        name: str,
+        experiment: Experiment,
+        examples: Sequence[Example] = (),
+        *,
+        variables: Mapping[str, bool] | None = None,
+    ) -> None:
         self._name = name
+        self._variables = frozenset(_VARIABLES if variables is None else variables)
         self._settings = experiment.prompt
         self._examples = tuple(examples)
         environment = _Environment(undefined=jinja2.StrictUndefined, autoescape=False)
@@ -90,7 +102,12 @@ class PromptTemplate:
             code = environment.compile(source, filename=name)
         except jinja2.TemplateSyntaxError as error:
             raise ConfigError(f"{name} line {error.lineno}: not a valid template: {error.message}") from error
-        self._check_use(used, experiment)
+        if variables is None:
+            needed = {"question"} if isinstance(experiment.read, OptionTextRead) else {"question", "options"}
+            needed |= {"examples"} if self._examples else set()
+        else:
+            needed = {name for name, must in variables.items() if must}
+        self._check_use(used, needed, experiment)
         self._template = environment.template_class.from_code(environment, code, environment.make_globals(None))
 
     def render(self, question: str, option_texts: Sequence[str], labels: Sequence[str]) -> RenderedPrompt:
@@ -109,19 +126,28 @@ class PromptTemplate:
             With file and line, if the template cannot be rendered with this item, or renders to nothing.
         """
         options = tuple(map(PromptOption, labels, option_texts))
+        values = {"question": question, "options": options, "labels": tuple(labels), "examples": self._examples}
+        return self.render_values(values)
+
+    def render_values(self, values: Mapping[str, Any]) -> RenderedPrompt:
+        """Render one prompt from the values of the variables.
+
+        Raises
+        ------
+        ConfigError
+            As `render`.
+        """
         try:
-            text = self._template.render(
-                question=question, options=options, labels=tuple(labels), examples=self._examples
-            )
+            text = self._template.render(values)
             prompt = _canonical(_as_value(text, self._settings))
             digest = hashlib.sha256(prompt.encode()).hexdigest()
         # A template is a program: whatever it raises is a fault of its file.
         except Exception as error:
             lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == self._name]
             where = f"{self._name} line {lines[-1]}" if lines else self._name
-            raise ConfigError(f"{where}: {type(error).__name__}: {error}; there are {_listed()}") from error
+            raise ConfigError(f"{where}: {type(error).__name__}: {error}; there are {self._listed()}") from error
         if not text.strip():
-            raise ConfigError(f"{self._name}: renders to nothing for the question {question[:60]!r}")
+            raise ConfigError(f"{self._name}: renders to nothing for the question {values['question'][:60]!r}")
         return RenderedPrompt(prompt, f"sha256:{digest}")
 
     def _check(self, tree: nodes.Template) -> set[str]:
@@ -132,18 +158,20 @@ class PromptTemplate:
             )
         used = meta.find_undeclared_variables(tree)
         for name in tree.find_all(nodes.Name):
-            if name.name in used - _VARIABLES:
-                raise ConfigError(f"{self._name} line {name.lineno}: no variable {name.name!r}; there are {_listed()}")
+            if name.name in used - self._variables:
+                raise ConfigError(
+                    f"{self._name} line {name.lineno}: no variable {name.name!r}; there are {self._listed()}"
+                )
         return used
 
-    def _check_use(self, used: set[str], experiment: Experiment) -> None:
-        needed = {"question"} if isinstance(experiment.read, OptionTextRead) else {"question", "options"}
-        if self._examples:
-            needed.add("examples")
+    def _check_use(self, used: set[str], needed: set[str], experiment: Experiment) -> None:
         for variable in sorted(needed - used):
             raise ConfigError(
                 f"{self._name}: never uses `{variable}`, which experiment {experiment.id!r} needs the model to see"
             )
+
+    def _listed(self) -> str:
+        return ", ".join(sorted(self._variables))
 
 
 class _Environment(ImmutableSandboxedEnvironment):
@@ -191,7 +219,3 @@ def _read_text(path: Path, name: str) -> str:
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ConfigError(f"{name}: not UTF-8 ({error}); save it as UTF-8") from error
-
-
-def _listed() -> str:
-    return ", ".join(sorted(_VARIABLES))

@@ -4,6 +4,7 @@
 # Leaves: nothing; the settings, paths and input functions that the rules share.
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from counterbalance.config import load_study
 from counterbalance.errors import CounterbalanceError
 from counterbalance.prereg.gate import check_gate, plan_hash
 from counterbalance.rerun import rerun_key
+from counterbalance.scouting.outcome import swept_cells
 
 if workflow.config_settings.config:
     raise WorkflowError(
@@ -37,6 +39,8 @@ layout = study.layout
 RESULTS = f"results/{study.config.id}"
 LOGS = f"logs/{study.config.id}"
 CELLS = list(study.cells())
+SCOUTED = list(study.scouted_cells())
+PREFLIGHTS = [f"{RESULTS}/preflight/{e.id}/{m.id}.json" for e, m in study.preflights()]
 
 
 wildcard_constraints:
@@ -70,6 +74,29 @@ def data_file(wildcards):
     """The data set's file; a pinned hf:// path is fetched and checked by prepare itself."""
     path = study.dataset(wildcards.dataset).path
     return [] if path.startswith("hf://") else str(path)
+
+
+def first_trials(wildcards):
+    """The trials of an experiment's first data set, where the preflight takes its call from."""
+    dataset = study.experiment(wildcards.experiment).datasets[0]
+    return f"{RESULTS}/trials/{wildcards.experiment}/{dataset}.parquet"
+
+
+def scout_decision(wildcards):
+    """What the scout of a cell decided, where its experiment has one: the cell is asked after that, not beside it."""
+    if study.experiment(wildcards.experiment).scout is None:
+        return []
+    cell = f"{wildcards.experiment}/{wildcards.model}/{wildcards.dataset}"
+    return ancient(f"{RESULTS}/scout/decisions/{cell}.json")
+
+
+def cell_estimates(wildcards):
+    """The estimates of every cell; of those that are kept, once all scouts have decided."""
+    cells = CELLS
+    if SCOUTED:
+        checkpoints.decide_cells.get()
+        cells = swept_cells(study)
+    return [f"{RESULTS}/cells/{c.name}.parquet" for c in cells]
 
 
 def prompt_files(wildcards):

@@ -21,6 +21,12 @@ def text_of(row):
     return json.loads(row["prompt"])["text"]
 
 
+def wordings(text):
+    """By source, the first word of its sentence."""
+    blocks = [line.removeprefix("Report of ").split(": ") for line in text.split("\n")[:2]]
+    return {source: sentence.split()[0] for source, sentence in blocks}
+
+
 def test_14_items_in_ten_conditions_are_784_passes(tmp_path) -> None:
     trials = make_trials(make_study(tmp_path))
     assert trials.num_rows == 784
@@ -58,10 +64,9 @@ def test_mixed_wordings_change_blocks_and_loaded_ones_stay_with_their_role(tmp_p
     }
     for cell in range(4):
         first, second = rows["T2c", cell], rows["T2c", cell + 4]
-        assert ("Source P1: lately" in first) and ("Source Q1: recently" in first)
-        assert ("Source Q1: lately" in second) and ("Source P1: recently" in second)
-        loaded = rows["T5b", cell]
-        assert ("Source P1: before" in loaded) and ("Source Q1: since" in loaded)
+        assert wordings(first) == {"Source P1": "lately", "Source Q1": "recently"}
+        assert wordings(second) == {"Source P1": "recently", "Source Q1": "lately"}
+        assert wordings(rows["T5b", cell]) == {"Source P1": "before", "Source Q1": "since"}
     assert ("T5b", 4) not in rows
 
 
@@ -74,11 +79,11 @@ def test_cues_are_counted_as_whole_words_of_the_text() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('2: {"same": "lately "}', '2: {"same": "of late "}', "condition T1c, cell e1: the prompt holds 0 cues, and the condition has 2"),
-        ('"a": "lately ", "b": ""}', '"a": "lately ", "b": "lately "}', "condition T2, cell e1: the prompt holds 2 cues"),
+        ('2: {"same": "lately "}', '2: {"same": "of late "}', "T1c, cell e1: the prompt holds 0 cues, .* has 2"),
+        ('"a": "lately ", "b": ""}', '"a": "lately ", "b": "lately "}', "T2, cell e1: the prompt holds 2 cues"),
         ("{{ question }}", "Since when? {{ question }}", "condition T1, cell e1: the prompt holds 1 cues"),
         ("{% for block in blocks %}", "{% for block in blocks | reverse %}", "not printed in the order"),
-        ("{% for block in blocks %}", "{% for block in blocks | sort(attribute='source') %}", "not printed in the order"),
+        ("in blocks %}", "in blocks | sort(attribute='source') %}", "not printed in the order"),
         ("{{ question }}", "{{ question }} {{ blocks[0].answer }} or", "2 times"),
         ("{{ block.answer }}.", ".", "0 times"),
         ("{{ block.source }}: ", "", "the same prompt"),

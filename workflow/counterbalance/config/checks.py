@@ -21,6 +21,7 @@ from counterbalance.config.models import (
     OptionTextRead,
     StudyConfig,
 )
+from counterbalance.keys import holds_key
 
 Key = tuple[str | int, ...]
 Problem = tuple[Key, str]
@@ -44,6 +45,7 @@ def find_problems(config: StudyConfig) -> list[Problem]:
             key = ("models", place)
             problems += _account_problems(model, accounts, key)
             problems += _address_problems(model, key)
+            problems += _secret_problems(model, key)
             problems += _price_problems(model, config)
             problems += _dating_problems(model, key, confirmatory=config.preregistration is not None)
             problems += _seed_problems(model, key)
@@ -82,6 +84,8 @@ def read_problems(model: ApiModel, experiment: Experiment, *, batch: bool) -> It
 def _experiment_problems(config: StudyConfig, accounts: dict[str, Account]) -> Iterator[Problem]:
     models = {model.id: model for model in config.models}
     for place, experiment in enumerate(config.experiments):
+        for key, text in _scout_problems(config, experiment):
+            yield ("experiments", place, *key), text
         for name in experiment.models:
             model = models[name]
             if isinstance(model, ApiModel):
@@ -89,6 +93,18 @@ def _experiment_problems(config: StudyConfig, accounts: dict[str, Account]) -> I
                 batch = account is not None and account.mode == "batch"
                 for key, text in read_problems(model, experiment, batch=batch):
                     yield ("experiments", place, *key), text
+
+
+def _scout_problems(config: StudyConfig, experiment: Experiment) -> Iterator[Problem]:
+    if experiment.scout is None:
+        return
+    for dataset in config.datasets:
+        if dataset.id in experiment.datasets and dataset.columns.key is None:
+            yield (
+                ("scout",),
+                f"a scout judges a cell by its accuracy, and data set {dataset.id!r} has no key: name its column in "
+                "`columns.key`, or remove `scout`",
+            )
 
 
 def _account_problems(model: ApiModel, accounts: dict[str, Account], key: Key) -> Iterator[Problem]:
@@ -126,6 +142,18 @@ def _address_problems(model: ApiModel, key: Key) -> Iterator[Problem]:
         )
     elif not usable:
         yield (*key, "base_url"), f"expected an address such as http://127.0.0.1:8080/v1 (found {model.base_url!r})"
+
+
+def _secret_problems(model: ApiModel, key: Key) -> Iterator[Problem]:
+    for name in ("model", "base_url", "extra"):
+        if holds_key(getattr(model, name, None)):
+            # The value is not repeated.
+            yield (
+                (*key, name),
+                "it holds what looks like a key, and would stand in records, ledger and report: take it out, put it "
+                "into the environment variable that the account's `key_env` names, and have it revoked if this file "
+                "was shared",
+            )
 
 
 def _price_problems(model: ApiModel, config: StudyConfig) -> Iterator[Problem]:

@@ -82,6 +82,19 @@ class Layout:
     def preflight(self, experiment: str, model: str) -> Path:
         return self.results / "preflight" / experiment / f"{model}.json"
 
+    def scout_trials(self, experiment: str, dataset: str) -> Path:
+        return self.results / "scout" / "trials" / experiment / f"{dataset}.parquet"
+
+    def scout_replies(self, experiment: str, model: str, dataset: str) -> Path:
+        return self.results / "scout" / "replies" / experiment / model / f"{dataset}.parquet"
+
+    def scout_decision(self, experiment: str, model: str, dataset: str) -> Path:
+        return self.results / "scout" / "decisions" / experiment / model / f"{dataset}.json"
+
+    @property
+    def scout_summary(self) -> Path:
+        return self.results / "scout" / "summary.json"
+
     @property
     def ledgers(self) -> Path:
         return self.root / "ledger" / self.study

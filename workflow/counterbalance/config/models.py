@@ -45,6 +45,7 @@ __all__ = [
     "Prompt",
     "Read",
     "ReplayModel",
+    "Scout",
     "SimulatedModel",
     "StudyConfig",
     "Take",
@@ -210,6 +211,42 @@ class Crossing(Block):
     )
 
 
+class KeepBetween(Block):
+    """Accuracies of a scout between which, both included, the cell is kept."""
+
+    min_accuracy: Annotated[float, Field(ge=0, le=1)] = Field(0.0, description="Least accuracy that is kept.")
+    max_accuracy: Annotated[float, Field(ge=0, le=1)] = Field(1.0, description="Greatest accuracy that is kept.")
+
+    @model_validator(mode="after")
+    def _leaves_something_out(self) -> Self:
+        if self.min_accuracy >= self.max_accuracy:
+            raise ValueError(f"`min_accuracy` ({self.min_accuracy}) must be below `max_accuracy` ({self.max_accuracy})")
+        if (self.min_accuracy, self.max_accuracy) == (0, 1):
+            raise ValueError("every accuracy lies between 0 and 1: give `min_accuracy`, `max_accuracy` or both")
+        return self
+
+
+class Scout(Block):
+    """A first look at each cell, before the rest of it is bought: two orders of a few items (docs/scout.md)."""
+
+    items: Annotated[int, Field(ge=2)] = Field(25, description="Items looked at, drawn by the seed; all if fewer.")
+    keep: KeepBetween | None = Field(None, description="Rule by accuracy: a cell within is kept.")
+    keep_bands: Annotated[list[Literal["low", "middle", "high"]], Field(min_length=1, max_length=2)] | None = Field(
+        None, description="Rule by band of `analysis.capability_band`: a cell in one of these is kept."
+    )
+    action: Literal["skip", "report"] = Field(
+        "skip", description="`skip`: a cell that the rule does not keep is not asked; `report`: it is, and it is said."
+    )
+
+    @model_validator(mode="after")
+    def _has_one_rule(self) -> Self:
+        if self.keep is not None and self.keep_bands is not None:
+            raise ValueError("`keep` and `keep_bands` are two rules; write one of them")
+        if self.action == "skip" and self.keep is None and self.keep_bands is None:
+            raise ValueError("`action: skip` needs a rule: `keep` or `keep_bands`; or write `action: report`")
+        return self
+
+
 class Experiment(Block):
     """One design joined with items, models, a prompt and a way to read the model."""
 
@@ -221,6 +258,9 @@ class Experiment(Block):
     read: Read = Field(description="How the model's answer is read.")
     arrangement: Arrangement = Field(default_factory=Arrangement, description="Which orders are asked (mcq).")
     crossing: Crossing | None = Field(None, description="Conditions and cues; needed when `design` is `crossing`.")
+    scout: Scout | None = Field(
+        None, description="Look at each cell first, and skip those that are not worth the sweep (mcq); docs/scout.md."
+    )
     repeats: Annotated[int, Field(ge=1, le=100)] = Field(1, description="How often each prompt is asked.")
     repeat_share: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0,
@@ -241,6 +281,7 @@ class Experiment(Block):
         if self.crossing is not None:
             unused = {
                 "arrangement": self.arrangement != Arrangement(),
+                "scout": self.scout is not None,
                 "repeat_share": self.repeat_share > 0,
                 "prompt.labels": self.prompt.labels is not None,
                 "prompt.examples": self.prompt.examples is not None,

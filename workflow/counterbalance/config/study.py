@@ -14,6 +14,7 @@ from counterbalance.config.layout import Layout
 from counterbalance.config.models import Account, ApiModel, Dataset, Experiment, Model, StudyConfig
 from counterbalance.config.yaml import read_yaml
 from counterbalance.errors import ConfigError, InputError
+from counterbalance.keys import holds_key
 
 _Entry = TypeVar("_Entry", Dataset, Model, Experiment, Account)
 
@@ -25,6 +26,7 @@ _HINTS = {
     "float_type": "expected a number without quotes",
     "bool_type": "expected true or false",
 }
+_KEY_ENV = "expected the name of an environment variable, such as OPENAI_API_KEY, and never the key itself"
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,14 @@ class Study:
             for dataset in experiment.datasets:
                 yield experiment, self.dataset(dataset)
 
+    def scouted_sets(self) -> Iterator[tuple[Experiment, Dataset]]:
+        """Yield every experiment x data set whose cells are looked at before they are asked."""
+        return ((experiment, dataset) for experiment, dataset in self.trial_sets() if experiment.scout is not None)
+
+    def scouted_cells(self) -> Iterator[Cell]:
+        """Yield every cell that is looked at before it is asked."""
+        return (cell for cell in self.cells() if cell.experiment.scout is not None)
+
     def used_datasets(self) -> list[Dataset]:
         """Return the data sets that an experiment uses, in the file's order."""
         used = {name for experiment in self.config.experiments for name in experiment.datasets}
@@ -164,8 +174,11 @@ def _explain(error: ValidationError, path: Path, lines: dict[tuple[str | int, ..
     messages = []
     for problem in error.errors():
         text = problem["msg"].removeprefix("Value error, ")
-        hint = _HINTS.get(problem["type"])
-        given = "" if problem["type"] in {"missing", "value_error"} else f" (found {problem['input']!r})"
+        about_key = "key_env" in problem["loc"] and problem["type"] != "missing"
+        hint = _KEY_ENV if about_key else _HINTS.get(problem["type"])
+        # Who wrote a key into the file is not to find it in every log as well.
+        quiet = about_key or problem["type"] in {"missing", "value_error", "extra_forbidden"}
+        given = "" if quiet or holds_key(problem["input"]) else f" (found {problem['input']!r})"
         messages.append(_message(path, lines, tuple(problem["loc"]), f"{hint or text}{given}"))
     return "\n".join(messages)
 

@@ -1,8 +1,8 @@
 """Planned contrasts: named expressions over the effects of conditions, checked, evaluated per item, estimated."""
 
+from counterbalance.config.contrasts import Condition, Contrast, ContrastFile
 from counterbalance.contrasts.estimate import Estimate, Resampling, estimate_means
 from counterbalance.contrasts.family import ContrastEstimate, estimate_contrasts
-from counterbalance.contrasts.model import Condition, Contrast, ContrastFile
 from counterbalance.contrasts.plan import ContrastPlan, PlannedContrast, load_contrasts
 from counterbalance.contrasts.table import EffectTable
 

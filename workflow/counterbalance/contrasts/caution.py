@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from counterbalance.config.contrasts import Condition
 from counterbalance.contrasts.estimate import Estimate
-from counterbalance.contrasts.model import Condition
 from counterbalance.contrasts.plan import PlannedContrast
 
 

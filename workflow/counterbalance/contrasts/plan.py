@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from counterbalance.config.contrasts import Contrast, ContrastFile
 from counterbalance.config.names import find_collision
 from counterbalance.config.yaml import parse_yaml
 from counterbalance.contrasts.grammar import (
@@ -21,7 +22,6 @@ from counterbalance.contrasts.grammar import (
     parse_expression,
     walk,
 )
-from counterbalance.contrasts.model import Contrast, ContrastFile
 from counterbalance.errors import ConfigError
 
 _HINTS = {

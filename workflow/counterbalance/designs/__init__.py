@@ -5,7 +5,7 @@ from counterbalance.errors import ConfigError
 
 __all__ = ["DESIGNS", "Design", "get_design"]
 
-DESIGNS = ("mcq",)
+DESIGNS = ("mcq", "crossing")
 
 
 def get_design(name: str) -> Design:

@@ -65,5 +65,11 @@ class Design:
         text: str = self._door("quantities").describe(quantity)
         return text
 
+    def unplanned(self, study: Study, experiment: Experiment, quantity: str) -> str | None:
+        """Say why an experiment will have no such quantity although its design knows it; None if it will."""
+        check = getattr(self._door("quantities"), "unplanned", None)
+        reason: str | None = check(study, experiment, quantity) if check else None
+        return reason
+
     def _door(self, name: str) -> Any:
         return import_module(f"{__package__}.{self.name}.{name}")

@@ -59,7 +59,7 @@ def declared_columns(dataset: Dataset) -> list[str]:
     """Return every column that the study names, each once."""
     columns = dataset.columns
     options = [columns.options] if isinstance(columns.options, str) else columns.options
-    named = [columns.question, *options, columns.key, columns.id, columns.group, *columns.strata]
+    named = [columns.question, *options, columns.key, columns.id, columns.group, *columns.strata, *columns.fields]
     return list(dict.fromkeys(name for name in named if name is not None))
 
 

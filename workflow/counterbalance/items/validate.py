@@ -28,7 +28,7 @@ class Candidate:
     gold
         Index of the correct option, from 0, or None where the data set has no key.
     strata
-        Canonical JSON of the strata columns.
+        Canonical JSON of the columns named in `strata` and `fields`.
     key_value
         The key as it is counted in the histogram.
     excluded
@@ -68,7 +68,7 @@ class RowReader:
         gold, key_value = self._key(row, options, excluded) if options else (None, None)
         named = self._id(row)
         group = self._label(row, self._columns.group) if self._columns.group else None
-        strata = {name: self._label(row, name) for name in self._columns.strata}
+        strata = {name: self._label(row, name) for name in (*self._columns.strata, *self._columns.fields)}
         if len(self._problems) > known or options is None:
             return None
         item_id = named or "q-" + sha256_json({"stem": stem, "options": options}).removeprefix("sha256:")[:12]
@@ -198,8 +198,9 @@ class RowReader:
         if value is None:
             self._problems.add(row.number, field, "the value is missing; write it, or do not declare the column")
             return ""
-        if field == self._columns.group and not fold_text(value):
-            self._problems.add(row.number, field, "the group is empty; write it")
+        if (field == self._columns.group or field in self._columns.fields) and not fold_text(value):
+            what = "group" if field == self._columns.group else "field"
+            self._problems.add(row.number, field, f"the {what} is empty; write it")
         self._check_characters(row, field, value, allowed="")
         return value
 

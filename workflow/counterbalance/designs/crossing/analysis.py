@@ -71,8 +71,30 @@ def analyse_cells(cells: Cells, plan: ContrastPlan | None, resampling: Resamplin
     plan
         Contrasts; its conditions say where role is no null control, and its bound is that of the equivalence tests.
     """
-    kept = _on_set(KEPT_SET, cells.table.subset(cells.kept), plan, resampling)
-    whole = _on_set(ALL_SET, cells.table, plan, resampling)
+    known = (plan.file.conditions if plan is not None else None) or {}
+    bound = BOUND_NATS if plan is None else plan.file.bound
+    return analyse_tables(cells.table.subset(cells.kept), cells.table, plan, known, bound, resampling)
+
+
+def analyse_tables(
+    kept_items: EffectTable,
+    all_items: EffectTable,
+    plan: ContrastPlan | None,
+    known: Mapping[str, Condition],
+    bound: float,
+    resampling: Resampling,
+) -> CrossingAnalysis:
+    """Analyse two tables of half-effects, of the kept items and of all of them.
+
+    Parameters
+    ----------
+    known
+        What is known of the conditions: where a body is loaded, role is no null control.
+    bound
+        Bound of the equivalence tests of the effects, in their unit.
+    """
+    kept = _on_set(KEPT_SET, kept_items, plan, known, bound, resampling)
+    whole = _on_set(ALL_SET, all_items, plan, known, bound, resampling)
     verdicts = _verdicts(whole)
     differing = {
         key: KEPT_SET if verdict else ALL_SET
@@ -104,11 +126,16 @@ def rows(analysis: CrossingAnalysis) -> Iterator[dict[str, Any]]:
             yield from _contrast_rows(found.name, result, (result.planned.id, None) in analysis.differing)
 
 
-def _on_set(name: str, table: EffectTable, plan: ContrastPlan | None, resampling: Resampling) -> SetAnalysis:
-    bound = BOUND_NATS if plan is None else plan.file.bound
-    known = (plan.file.conditions if plan is not None else None) or {}
+def _on_set(
+    name: str,
+    table: EffectTable,
+    plan: ContrastPlan | None,
+    known: Mapping[str, Condition],
+    bound: float,
+    resampling: Resampling,
+) -> SetAnalysis:
     names = [(condition, effect) for condition in table.effects for effect in EFFECTS]
-    series = [table.effects[condition][effect] for condition, effect in names]
+    series = [table.effects[condition][effect][table.present[condition]] for condition, effect in names]
     estimates = dict(zip(names, estimate_means(series, [bound] * len(series), resampling), strict=True))
     effects = {condition: {effect: estimates[condition, effect] for effect in EFFECTS} for condition in table.effects}
     nulls = {condition: _nulls(by_effect, known.get(condition)) for condition, by_effect in effects.items()}

@@ -6,7 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from counterbalance.errors import InputError
-from counterbalance.stats.counts import Array
+
+# Not that of the statistics: the prompts' code, which needs the names below, is not to be run again for them.
+Array = npt.NDArray[np.float64]
 
 CELLS = ("e1", "e2", "e3", "e4")
 """Log P(B) - log P(A) in nats. e1: stale (A) first, then recent (B); e2: recent (B), stale (A);

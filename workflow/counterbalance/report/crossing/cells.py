@@ -75,8 +75,8 @@ class CellView:
     mass: Sequence[tuple[str, str]]
 
 
-def view_cell(cell: Cell, numbers: CellNumbers) -> CellView:
-    """Format one cell's estimates."""
+def view_cell(cell: Cell, numbers: CellNumbers, contrasts: Sequence[str]) -> CellView:
+    """Format one cell's estimates; `contrasts` are the ids of the planned ones, in the plan's order."""
     verdict = verdict_of(numbers)
     mixture = numbers.get("models_returned")
     probability = cell.experiment.read.kind == "generate"
@@ -99,7 +99,7 @@ def view_cell(cell: Cell, numbers: CellNumbers) -> CellView:
         effects=[
             (name, [_effect_row(numbers, condition, suffix, differing) for condition in asked]) for name, suffix in SETS
         ],
-        contrasts=_contrasts(numbers, differing),
+        contrasts=_contrasts(numbers, contrasts, differing),
         differing=differing,
         left_out=_left_out(numbers),
         statuses=_statuses(numbers),
@@ -138,7 +138,7 @@ def _effect_row(numbers: CellNumbers, condition: Condition, suffix: str, differi
     serial, tost = numbers[f"serial.{name}{suffix}"], numbers.get(f"tost.serial.{name}{suffix}")
     return EffectRow(
         condition=name,
-        dials=condition.words,
+        dials=f"{condition.header} · {condition.body} · {condition.cues}",
         items=count(serial.n_items),
         token=amount(numbers.get(f"token.{name}{suffix}")),
         role=amount(numbers.get(f"role.{name}{suffix}")),
@@ -155,11 +155,12 @@ def _effect_row(numbers: CellNumbers, condition: Condition, suffix: str, differi
     )
 
 
-def _contrasts(numbers: CellNumbers, differing: Sequence[str]) -> list[ContrastRow]:
+def _contrasts(numbers: CellNumbers, names: Sequence[str], differing: Sequence[str]) -> list[ContrastRow]:
     rows = []
-    for quantity, number in numbers.items():
-        name = quantity.removeprefix("contrast.")
-        if name == quantity or "@" in name:
+    for name in names:
+        quantity = f"contrast.{name}"
+        number = numbers.get(quantity)
+        if number is None:
             continue
         expression = number.method.partition(": ")[0]
         notes = [text for text in (number.reason or "").split("; ") if text]

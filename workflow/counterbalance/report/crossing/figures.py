@@ -74,6 +74,7 @@ def draw_places(places: Sequence[Place], unit: str) -> bytes:
             axes.plot([-limit, limit], [-sign * limit, sign * limit], color=SENTINEL.line, linewidth=0.7, linestyle=":")
         for place in places:
             _plot_place(axes, place)
+        _name_places(axes, places, limit)
         axes.set_xlabel(f"stale source ←  role, {unit}  → recent source", color=SENTINEL.muted, fontsize=8)
         axes.set_ylabel(f"first block ←  serial, {unit}  → last", color=SENTINEL.muted, fontsize=8)
         return svg_bytes(figure)
@@ -107,14 +108,14 @@ def draw_cover(title: str, panels: Sequence[Panel], limit: float, form: Literal[
     columns = max(1, min(_COLUMNS, len(shown)))
     lines = -(-len(shown) // columns)
     rows = max((len(panel.rows) for panel in shown), default=1)
-    width, height = 0.3 + columns * 3.1, 0.75 + lines * (0.75 + rows * 0.2)
+    width, height = 0.3 + columns * 3.1, 0.45 + lines * (0.75 + rows * 0.2)
     with drawing():
         figure = new_figure(max(width, 5.2), height, theme)
         width = max(width, 5.2)
         figure.text(0.16 / width, 1 - 0.14 / height, shorten(title, 70), va="top", color=theme.ink, size=12)
         for index, panel in enumerate(shown):
             left = 0.7 + (index % columns) * 3.1
-            top = 0.95 + (index // columns) * (0.75 + rows * 0.2)
+            top = 0.72 + (index // columns) * (0.75 + rows * 0.2)
             tall = len(panel.rows) * 0.2
             axes = figure.add_axes((left / width, 1 - (top + tall) / height, 2.3 / width, tall / height))
             style_axes(axes, theme, grid="x")
@@ -182,8 +183,19 @@ def _plot_place(axes: Axes, place: Place) -> None:
         axes.plot([x.estimate] * 2, [y.low, y.high], color=colour, linewidth=0.9, alpha=0.7)
     marker = "D" if place.loaded else "o"
     axes.plot(x.estimate, y.estimate, marker=marker, markersize=5, color=colour, zorder=4)
-    at = (x.estimate, y.estimate)
-    axes.annotate(place.name, at, xytext=(5, 4), textcoords="offset points", fontsize=7.5, color=SENTINEL.ink, zorder=5)
+
+
+def _name_places(axes: Axes, places: Sequence[Place], limit: float) -> None:
+    """Write the names in a column at the right, by height, each with a line to its dot: the dots lie close together."""
+    points = [(p.serial.estimate, p.role.estimate, p.name) for p in places]
+    known = sorted((y, x, name) for y, x, name in points if y is not None and x is not None)
+    step = 2 * limit / 15
+    lowest = sum(y for y, _, _ in known) / max(len(known), 1) - step * (len(known) - 1) / 2
+    lowest = min(max(lowest, -0.95 * limit), 0.95 * limit - step * (len(known) - 1))
+    for index, (y, x, name) in enumerate(known):
+        at = lowest + index * step
+        axes.plot([x, 0.8 * limit], [y, at], color=SENTINEL.line, linewidth=0.6, zorder=2)
+        axes.text(0.82 * limit, at, name, color=SENTINEL.ink, fontsize=7.5, va="center")
 
 
 def _line(axes: Axes, y: float, number: Number | None, colour: str, width: float) -> None:

@@ -24,7 +24,7 @@ from counterbalance.report.examples import ExampleView, view_example
 from counterbalance.report.numbers import CellNumbers
 from counterbalance.report.pictures import Cover, Picture
 from counterbalance.report.sources import Sources
-from counterbalance.report.text import listing, plural
+from counterbalance.report.text import listing, percent, plural
 
 _READS = {
     "option_text": "the log-probability of either answer as the next token is read, exactly",
@@ -67,7 +67,9 @@ def build_section(sources: Sources, experiment: Experiment) -> Section:
     """Make an experiment's view from its estimates, and the figure of items from its outcomes."""
     cells = [cell for cell in sources.study.cells() if cell.experiment.id == experiment.id]
     numbers = [sources.cells[cell.experiment.id, cell.model.id, cell.dataset.id] for cell in cells]
-    views = [view_cell(cell, found) for cell, found in zip(cells, numbers, strict=True)]
+    plan = sources.study.config.analysis.contrasts
+    names = [entry.id for entry in plan.contrasts] if plan else []
+    views = [view_cell(cell, found, names) for cell, found in zip(cells, numbers, strict=True)]
     limit = axis_limit([end for found in numbers for end in ends_of(_forest(found))])
     asked = {condition.name for found in numbers for condition in asked_conditions(found)}
     conditions = [condition for name, condition in CONDITIONS.items() if name in asked]
@@ -104,11 +106,13 @@ def _pictures(
 ) -> list[tuple[str, Picture]]:
     stem, title = cell.name.replace("/", "."), f"{cell.experiment.id}, {cell.model.id}, {cell.dataset.id}"
     rows = _forest(numbers)
+    analysis = sources.study.config.analysis
+    wide, narrow = percent(analysis.level), percent(1 - 2 * analysis.alpha)
     words = "; ".join(f"{row.name} {amount(row.kept).text} {amount(row.kept).interval}".strip() for row in rows)
     found = [
         (
-            "Serial by condition. Dots: kept items, thin line 95% or as planned, thick line the narrower interval. "
-            "Rings: all items.",
+            f"Serial by condition. Dots: kept items, with their {wide} (thin) and {narrow} (thick) interval. Rings: "
+            "all items.",
             Picture(f"{stem}.forest", f"Serial by condition: {title}", words, draw_forest(rows, view.unit, limit)),
         )
     ]

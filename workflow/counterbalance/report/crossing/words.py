@@ -39,7 +39,7 @@ _COUNTED = {
     "recency": ("leans to the last block", "lean to the last block"),
     "both_ways": ("leans to either, by condition", "lean to either, by condition"),
     "no_serial_effect": ("leans to neither", "lean to neither"),
-    "undecided": ("cannot be told", "cannot be told"),
+    "undecided": ("is undecided", "are undecided"),
     "control_failed": ("fails its order control", "fail their order control"),
 }
 _ELSE = ("could not be measured", "could not be measured")

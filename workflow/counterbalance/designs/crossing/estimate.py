@@ -1,0 +1,290 @@
+"""Outcomes of a cell to its estimates: half-effects by condition, null controls and planned contrasts, on both sets."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from counterbalance.config import Analysis
+from counterbalance.contrasts import Condition as Known
+from counterbalance.contrasts import ContrastEstimate, ContrastPlan, Estimate, Resampling
+from counterbalance.contrasts.plan import plan_contrasts
+from counterbalance.designs.crossing.analysis import ALL_SET, KEPT_SET, CrossingAnalysis, SetAnalysis, analyse_tables
+from counterbalance.designs.crossing.conditions import CONDITIONS
+from counterbalance.designs.crossing.effects import BOUND_NATS, CELLS, EFFECTS, FLAG_ORDER, FLAG_TOKEN
+from counterbalance.designs.crossing.measure import Measured, measure
+from counterbalance.stats.estimate import Result, Status
+
+# Slope of the logistic curve at even odds: what a small amount in nats makes of a probability of one half.
+_SLOPE = 0.25
+_SHOWN = 20
+_STATUS: Mapping[str, Status] = {
+    "ok": "ok",
+    "too_few": "not_measurable",
+    "degenerate": "degenerate",
+    "undefined": "undefined",
+    "not_evaluable": "undefined",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedResult(Result):
+    """A contrast, with the correction over the family that its plan declares, within the cell."""
+
+    p_adjusted: float | None = None
+    family: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.p is None:
+            object.__setattr__(self, "p_adjusted", None)
+
+
+def estimate(analysis: Analysis, outcomes: pa.Table) -> dict[str, Result]:
+    """Return every number of a cell by the name of its quantity.
+
+    Parameters
+    ----------
+    analysis
+        The frozen analysis plan: levels, draws, seed, contrasts.
+    outcomes
+        Table of the declared schema; at least one row.
+
+    Returns
+    -------
+    dict
+        Quantities of `quantities.py`. The plain names are those of the kept items; those of all items end in
+        ``@all``.
+    """
+    measured = measure(outcomes)
+    unit = 1.0 if measured.scale == "nats" else _SLOPE
+    plan = planned(analysis, unit)
+    resampling = Resampling(
+        levels=(analysis.level, 1 - 2 * analysis.alpha), n_resamples=analysis.resamples, seed=analysis.seed
+    )
+    bound = (BOUND_NATS if analysis.contrasts is None else analysis.contrasts.bound) * unit
+    found = analyse_tables(
+        measured.table(measured.kept), measured.table(measured.items), plan, _known(), bound, resampling
+    )
+    writer = _Writer(measured, analysis)
+    results: dict[str, Result] = dict(writer.bookkeeping())
+    for part in (found.kept, found.all_items):
+        suffix = f"@{ALL_SET}" if part.name == ALL_SET else ""
+        results |= {f"{name}{suffix}": result for name, result in writer.set_results(part)}
+    results["sets_differ"] = writer.differing(found)
+    return results
+
+
+def planned(analysis: Analysis, unit: float = 1.0) -> ContrastPlan | None:
+    """Return the checked contrasts of an analysis plan, their bounds multiplied by a unit, or None without any."""
+    file = analysis.contrasts
+    if file is None:
+        return None
+    plan = plan_contrasts(file.model_dump(mode="json", by_alias=True), {}, source="analysis.contrasts", effects=EFFECTS)
+    return replace(
+        plan,
+        # What the file says of conditions is for cells from elsewhere; here the dials are known.
+        file=file.model_copy(update={"conditions": _known()}),
+        contrasts=tuple(replace(entry, bound=entry.bound * unit) for entry in plan.contrasts),
+    )
+
+
+def _known() -> dict[str, Known]:
+    return {
+        name: Known(header=condition.header, body=condition.body, cues=condition.cues)
+        for name, condition in CONDITIONS.items()
+    }
+
+
+class _Writer:
+    """Turns the numbers of a cell into rows of the estimates table."""
+
+    def __init__(self, measured: Measured, analysis: Analysis) -> None:
+        self._measured, self._analysis = measured, analysis
+        self._kept = measured.kept
+        draws = f"{analysis.resamples:,} resamples"
+        self._unit = "nats" if measured.scale == "nats" else "probability (share of answers, not nats)"
+        self._mean = f"mean over items in {self._unit}; BCa interval, {draws}; p: sign-flip test"
+
+    def bookkeeping(self) -> Iterator[tuple[str, Result]]:
+        """Yield what was asked, answered, flagged and left out."""
+        measured = self._measured
+        asked = len(measured.items)
+        yield "items.all", self._count(asked, "items asked", None)
+        out = [item for item in measured.items if item not in self._kept]
+        rule = f"|token| > {FLAG_TOKEN} or |order| > {FLAG_ORDER} nats in any condition, or incomplete in one"
+        if measured.scale != "nats":
+            rule = "incomplete in any condition; the rule for flags is in nats and does not apply"
+        yield "items.kept", self._count(len(self._kept), f"items that are not {rule}", _listed("left out", out))
+        for condition in measured.conditions:
+            flagged = measured.flagged(condition)
+            yield f"flagged.{condition}", self._count(len(flagged), "items flagged", _listed("flagged", flagged))
+            missing = [f"{item} ({why})" for item, why in measured.missing[condition].items()]
+            yield f"incomplete.{condition}", self._count(len(missing), "items incomplete", _listed("", missing))
+            mass = measured.mass[condition]
+            yield (
+                f"answer_mass.{condition}",
+                self._plain(mass, "mean probability of both answers together", condition, measured.items)
+                if mass is not None
+                else Result(
+                    method="mean probability of both answers together",
+                    n_items=asked,
+                    n_calls=0,
+                    status="undefined",
+                    reason="the read gives no probability of the answers",
+                ),
+            )
+        yield from self._statuses()
+
+    def set_results(self, part: SetAnalysis) -> Iterator[tuple[str, Result]]:
+        """Yield effects, null controls and contrasts on one set of items."""
+        items = self._measured.items if part.name == ALL_SET else self._kept
+        for condition, by_effect in part.effects.items():
+            calls = self._calls([condition], items)
+            for effect, number in by_effect.items():
+                yield from self._numbers(f"{effect}.{condition}", number, calls, None)
+            for effect, verdict in part.nulls[condition].items():
+                yield f"null.{effect}.{condition}", self._null(by_effect[effect], verdict, calls)
+        for found in part.contrasts:
+            yield from self._contrast(found, self._calls(found.planned.conditions, items))
+
+    def differing(self, found: CrossingAnalysis) -> Result:
+        """Return how many verdicts differ between the sets, and which."""
+        words = {KEPT_SET: "the kept items", ALL_SET: "all items"}
+        names = [
+            f"{f'contrast.{name}' if effect is None else f'{effect}.{name}'} excludes zero on {words[only]} only"
+            for (name, effect), only in found.differing.items()
+        ]
+        return self._count(len(names), "effects and contrasts whose verdict differs between sets", "; ".join(names))
+
+    def _numbers(self, name: str, found: Estimate, calls: int, note: str | None) -> Iterator[tuple[str, Result]]:
+        status = _STATUS[found.evaluation]
+        reason = "; ".join(text for text in (found.reason, note) if text) or None
+        if status == "ok" and note:
+            status = "descriptive"
+        wide, narrow = found.intervals
+        plain = Result(method=self._mean, n_items=found.n, n_calls=calls, status=status, reason=reason)
+        yield (
+            name,
+            replace(
+                plain,
+                estimate=found.estimate,
+                low=wide.low,
+                high=wide.high,
+                level=wide.level if wide.low is not None else None,
+                p=found.p,
+            ),
+        )
+        yield (
+            f"tost.{name}",
+            replace(
+                plain,
+                method=f"two one-sided t tests against ±{found.bound:g}" if found.bound else "no bound: a ratio",
+                estimate=found.estimate,
+                low=narrow.low,
+                high=narrow.high,
+                level=narrow.level if narrow.low is not None else None,
+                p=found.p_tost,
+            ),
+        )
+        yield f"sd.{name}", replace(plain, method="standard deviation over items (n - 1)", estimate=found.sd)
+        yield f"negative.{name}", replace(plain, method="items below zero", estimate=found.n_negative)
+
+    def _contrast(self, found: ContrastEstimate, calls: int) -> Iterator[tuple[str, Result]]:
+        contrast = found.planned.contrast
+        notes = [] if contrast.status == "inferential" else [contrast.status]
+        numbers = dict(self._numbers(f"contrast.{contrast.id}", found.estimate, calls, "; ".join(notes) or None))
+        main = numbers.pop(f"contrast.{contrast.id}")
+        family = contrast.family and f"contrasts of family {contrast.family}, in this cell"
+        reason = "; ".join(text for text in (main.reason, *found.warnings) if text) or None
+        expression = " ".join(contrast.expression.split())
+        values = vars(main) | {"reason": reason, "method": f"{expression}: {main.method}"}
+        yield f"contrast.{contrast.id}", PlannedResult(**values, p_adjusted=found.p_adjusted, family=family)
+        yield from numbers.items()
+        if found.planned.is_ratio:
+            ratio = found.ratio_of_means
+            yield (
+                f"ratio_of_means.{contrast.id}",
+                Result(
+                    method=f"{expression}: mean of the numerator over mean of the denominator",
+                    estimate=ratio,
+                    n_items=found.n_items,
+                    n_calls=calls,
+                    status="undefined" if ratio is None else "descriptive",
+                    reason="the denominator's mean is 0, or there are no items"
+                    if ratio is None
+                    else "a point value without an interval",
+                ),
+            )
+
+    def _null(self, number: Estimate, verdict: str, calls: int) -> Result:
+        reason = {
+            "not_applicable": "a loaded body carries its role, so role is no null control here",
+            "not_evaluable": number.reason or "no interval",
+        }.get(verdict)
+        return Result(
+            method=f"null control: {self._analysis.level:.0%} interval covers zero",
+            label=verdict,
+            n_items=number.n,
+            n_calls=calls,
+            status="undefined" if verdict == "not_evaluable" else "ok",
+            reason=reason,
+        )
+
+    def _statuses(self) -> Iterator[tuple[str, Result]]:
+        by_cell: dict[str, Counter[str]] = {cell: Counter() for cell in CELLS}
+        for cells in self._measured.statuses.values():
+            for cell, counts in cells.items():
+                by_cell[cell] += counts
+        total = sum(by_cell.values(), Counter[str]())
+        method = "share of calls with this outcome"
+        for status in sorted({*total, "ok"}):
+            for name, counts in (("", total), *((f".{cell}", by_cell[cell]) for cell in CELLS)):
+                n = counts.total()
+                yield (
+                    f"status.{status}{name}",
+                    Result(
+                        method=method,
+                        estimate=counts[status] / n if n else None,
+                        n_items=len(self._measured.items),
+                        n_calls=n,
+                        status="descriptive" if n else "undefined",
+                        reason="a count of calls, without an interval" if n else "no calls",
+                    ),
+                )
+
+    def _count(self, number: int, method: str, note: str | None) -> Result:
+        calls = sum(counts.total() for cells in self._measured.statuses.values() for counts in cells.values())
+        reason = f"a count; {note}" if note else "a count"
+        n_items = len(self._measured.items)
+        return Result(
+            method=method, estimate=number, n_items=n_items, n_calls=calls, status="descriptive", reason=reason
+        )
+
+    def _plain(self, value: float, method: str, condition: str, items: Iterable[str]) -> Result:
+        return Result(
+            method=method,
+            estimate=value,
+            n_items=len(self._measured.items),
+            n_calls=self._calls([condition], items),
+            status="descriptive",
+            reason="a mean over calls, without an interval",
+        )
+
+    def _calls(self, conditions: Iterable[str], items: Iterable[str]) -> int:
+        wanted = list(items)
+        return sum(
+            self._measured.calls[condition][item]
+            for condition in conditions
+            if condition in self._measured.calls
+            for item in wanted
+        )
+
+
+def _listed(what: str, items: Iterable[str]) -> str | None:
+    names = list(items)
+    if not names:
+        return None
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{what + ': ' if what else ''}{', '.join(names[:_SHOWN])}{more}"

@@ -1,0 +1,100 @@
+"""What the crossing design's estimates are called, and what each means."""
+
+import re
+
+from counterbalance.config import Experiment, Study
+from counterbalance.designs.crossing.conditions import CELL_BLOCKS, CONDITIONS, chosen_conditions
+from counterbalance.errors import InputError
+
+CONFIRMATORY = tuple(f"serial.{name}" for name in CONDITIONS)
+
+_EFFECTS = {
+    "token": "Leaning to answer B, whatever its place and role",
+    "role": "Leaning to the recent source",
+    "order": "Leaning to B where the stale block comes first, which nothing should cause: a null control",
+    "serial": "Leaning to the block printed last; negative is primacy",
+}
+_KINDS = {
+    "": "mean half-effect over items with its interval.",
+    "tost": "test of equivalence to zero within the bound, with the interval that belongs to it.",
+    "sd": "standard deviation over items.",
+    "negative": "number of items below zero.",
+    "null": "whether the null control holds: `pass`, `fail` or `not_applicable`.",
+}
+_OTHERS = {
+    "flagged": "Items flagged for a large token or order effect",
+    "incomplete": "Items without an answer in some cell",
+    "answer_mass": "Mean probability that both answers have together as the next token",
+}
+_SINGLE = {
+    "items.all": "Items asked.",
+    "items.kept": "Items that are complete and flagged in no condition.",
+    "sets_differ": "Effects and contrasts that exclude zero on one set of items only; the reason lists them.",
+    "models_returned": "How many model ids the replies name; given only where they name more than one.",
+    "verdict": "Whether the model leans to the first or the last block, to neither, or whether it cannot be told.",
+}
+_EFFECT = re.compile(rf"(?:(tost|sd|negative|null)\.)?({'|'.join(_EFFECTS)})\.({'|'.join(CONDITIONS)})")
+_CONTRAST = re.compile(r"(?:(tost|sd|negative)\.)?contrast\.([A-Za-z_][A-Za-z0-9_]*)")
+_RATIO = re.compile(r"ratio_of_means\.([A-Za-z_][A-Za-z0-9_]*)")
+_OTHER = re.compile(rf"({'|'.join(_OTHERS)})\.({'|'.join(CONDITIONS)})")
+_STATUS = re.compile(rf"status\.([a-z_]+)(?:\.({'|'.join(CELL_BLOCKS)}))?")
+
+
+def describe(quantity: str) -> str:
+    """Return what a quantity means, in one plain sentence.
+
+    Raises
+    ------
+    InputError
+        If the design has no such quantity.
+    """
+    base, part, model = quantity.partition("@model=")
+    name, all_items, rest = base.partition("@all")
+    text = _describe(name, bool(all_items))
+    if text is None or rest or (part and not model):
+        raise InputError(
+            f"crossing has no quantity {quantity!r}; there are EFFECT.CONDITION (effects {', '.join(_EFFECTS)}; "
+            f"conditions {', '.join(CONDITIONS)}) with tost., sd., negative. or null. before it, contrast.ID, "
+            f"ratio_of_means.ID, {', '.join(f'{kind}.CONDITION' for kind in _OTHERS)}, status.NAME, "
+            f"{', '.join(_SINGLE)}; effects and contrasts also with @all for all items, everything with @model=ID"
+        )
+    on = "On all items." if all_items else ""
+    of = f"Only calls that {model} answered." if model else ""
+    return " ".join(filter(None, [text, on, of]))
+
+
+def unplanned(study: Study, experiment: Experiment, quantity: str) -> str | None:
+    """Say why an experiment will have no such quantity: a condition it does not ask, a contrast nobody planned."""
+    name = quantity.partition("@")[0]
+    contrast = _CONTRAST.fullmatch(name) or _RATIO.fullmatch(name)
+    if contrast:
+        plan = study.config.analysis.contrasts
+        known = [entry.id for entry in plan.contrasts] if plan else []
+        found = contrast[contrast.lastindex or 1]
+        listed = ", ".join(known) or "none, for `analysis.contrasts` names no file"
+        return None if found in known else f"no contrast {found!r} is planned; there are {listed}"
+    condition = name.rpartition(".")[2]
+    if condition not in CONDITIONS or experiment.crossing is None:
+        return None
+    asked = [entry.name for entry in chosen_conditions(experiment.crossing)]
+    return None if condition in asked else f"condition {condition} is not asked; there are {', '.join(asked)}"
+
+
+def _describe(name: str, all_items: bool) -> str | None:
+    if found := _EFFECT.fullmatch(name):
+        kind, effect, condition = found.groups()
+        if kind == "null" and effect not in ("role", "order"):
+            return None
+        return f"{_EFFECTS[effect]} ({CONDITIONS[condition].words}): {_KINDS[kind or '']}"
+    if found := _CONTRAST.fullmatch(name):
+        return f"Planned contrast {found[2]}: {_KINDS[found[1] or ''].replace('half-effect ', '')}"
+    if found := _RATIO.fullmatch(name):
+        return f"Planned contrast {found[1]}: mean of the numerator over mean of the denominator."
+    if all_items:
+        return None
+    if found := _OTHER.fullmatch(name):
+        return f"{_OTHERS[found[1]]} ({CONDITIONS[found[2]].words})."
+    if found := _STATUS.fullmatch(name):
+        where = f" in cell {found[2]}" if found[2] else ""
+        return f"Share of calls with the outcome {found[1].replace('_', ' ')}{where}."
+    return _SINGLE.get(name)

@@ -1,0 +1,153 @@
+"""Replies to outcomes: the log-probability of either answer as the next token, or which answer was written."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from counterbalance.artifacts import SCHEMAS
+from counterbalance.config.models import Experiment, LogprobRead, OptionTextRead
+from counterbalance.errors import InputError
+from counterbalance.reading import READER_VERSION, read_answer, read_label_logprobs
+
+_OUTCOMES = SCHEMAS["outcomes"]
+_TRIAL_COLUMNS = (
+    "trial_id",
+    "item_id",
+    "group_id",
+    "condition",
+    "arrangement_index",
+    "repeat",
+    "arrangement",
+    "labels",
+)
+_REPLY_COLUMNS = (
+    "status",
+    "text",
+    "top_tokens",
+    "top_logprobs",
+    "option_logprobs",
+    "option_tokens",
+    "finish_reason",
+    "model_returned",
+)
+
+Row = Mapping[str, Any]
+Found = dict[str, Any]
+
+
+def score(experiment: Experiment, trials: pa.Table, replies: pa.Table) -> pa.Table:
+    """Read every reply.
+
+    Parameters
+    ----------
+    experiment
+        Its `read` says which part of a reply is looked at.
+    trials, replies
+        Tables of the declared schemas; each trial has exactly one reply.
+
+    Returns
+    -------
+    pyarrow.Table
+        One outcome per trial, in the trials' order. Slots are the places of the blocks. Outcomes of our own beside
+        those of a text: ``unlisted`` where an answer is not among the listed tokens, so that only a bound is known;
+        ``several_tokens`` where an answer is not one token for this model.
+
+    Raises
+    ------
+    InputError
+        If a trial has no reply or two.
+    """
+    positions = pc.index_in(trials.column("trial_id"), value_set=replies.column("trial_id").combine_chunks())
+    if positions.null_count or pc.count_distinct(replies.column("trial_id")).as_py() != replies.num_rows:
+        raise InputError(
+            f"replies do not match trials one to one ({trials.num_rows} trials, {replies.num_rows} replies, "
+            f"{positions.null_count} trials without a reply); run query again"
+        )
+    matched = replies.select(list(_REPLY_COLUMNS)).take(positions).to_pylist()
+    read = _reader(experiment)
+    rows = [
+        _outcome(trial, reply, read)
+        for trial, reply in zip(trials.select(list(_TRIAL_COLUMNS)).to_pylist(), matched, strict=True)
+    ]
+    return pa.Table.from_pylist(rows, schema=_OUTCOMES.arrow)
+
+
+def _outcome(trial: Row, reply: Row, read: Callable[[Row, Row], Found]) -> Row:
+    found: Found = {"slot": None, "tie": None, "slot_logprobs": None, "slot_censored": None, "label_mass": None}
+    found |= {"candidates": [], "rule": "vendor_status", "outcome": reply["status"]}
+    # A cut reply may still hold a finished answer; a reply of unknown ending is read like any other text.
+    if reply["status"] in ("ok", "truncated", "unknown"):
+        found |= read(trial, reply)
+    slot = found["slot"]
+    return {
+        **{name: trial[name] for name in _TRIAL_COLUMNS[:6]},
+        "extra": False,
+        "n_options": len(trial["arrangement"]),
+        "arrangement": trial["arrangement"],
+        "gold_slot": None,
+        "option_id": None if slot is None else trial["arrangement"][slot],
+        "correct": None,
+        "parser": READER_VERSION,
+        "model_returned": reply["model_returned"],
+        **found,
+    }
+
+
+def _reader(experiment: Experiment) -> Callable[[Row, Row], Found]:
+    match experiment.read:
+        case LogprobRead(min_label_mass=min_mass):
+            return lambda trial, reply: _read_listed(trial, reply, min_mass)
+        case OptionTextRead():
+            return _read_words
+        case _:
+            return _read_text
+
+
+def _read_text(trial: Row, reply: Row) -> Found:
+    finish = "length" if reply["status"] == "truncated" else reply["finish_reason"]
+    reading = read_answer(reply["text"], labels=trial["labels"], option_texts=trial["labels"], finish_reason=finish)
+    return {
+        "outcome": reading.status,
+        "slot": reading.slot,
+        "candidates": list(reading.candidates),
+        "rule": reading.rule,
+    }
+
+
+def _read_listed(trial: Row, reply: Row, min_mass: float) -> Found:
+    tokens, values = reply["top_tokens"], reply["top_logprobs"]
+    listed = None if tokens is None or values is None else list(zip(tokens, values, strict=True))
+    reading = read_label_logprobs(listed, trial["labels"], min_mass=min_mass)
+    found: Found = {"outcome": reading.status, "label_mass": reading.label_mass, "rule": "first_token"}
+    if reading.status == "unavailable":
+        return found
+    # A bound is no measurement: half-effects of it would be wrong by an unknown amount.
+    outcome = "unlisted" if any(reading.censored) else reading.status
+    return found | {
+        "outcome": outcome,
+        "slot": reading.slot if outcome == "ok" else None,
+        "tie": reading.tie,
+        "slot_logprobs": list(reading.logprobs),
+        "slot_censored": list(reading.censored),
+    }
+
+
+def _read_words(trial: Row, reply: Row) -> Found:
+    values: Sequence[float] | None = reply["option_logprobs"]
+    if values is None or len(values) != len(trial["arrangement"]):
+        return {"outcome": "unavailable", "rule": "answer_token"}
+    if any(count != 1 for count in reply["option_tokens"]):
+        return {"outcome": "several_tokens", "rule": "answer_token"}
+    best = [slot for slot, value in enumerate(values) if value == max(values)]
+    return {
+        "outcome": "ok",
+        "slot": best[0] if len(best) == 1 else None,
+        "tie": len(best) > 1,
+        "slot_logprobs": list(values),
+        "slot_censored": [False] * len(values),
+        "label_mass": min(1.0, math.fsum(map(math.exp, values))),
+        "rule": "answer_token",
+    }
