@@ -5,8 +5,10 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from counterbalance.artifacts import SCHEMAS, read_table
 from counterbalance.config import Cell, Study
 from counterbalance.errors import ConfigError, InputError, VendorError
+from counterbalance.scouting.trials import reused
 
 WATCHED_REPLIES = 50
 """The first replies of a cell, by which it is judged whether the output limit is too low."""
@@ -24,7 +26,7 @@ def check_number_of_calls(study: Study) -> None:
     for cell in study.cells():
         path = study.layout.trials(cell.experiment.id, cell.dataset.id)
         if path.is_file():
-            counted[cell.name] = _count_rows(str(path))
+            counted[cell.name] = _count_rows(str(path)) + count_scout_alone(study, cell)
     total, limit = sum(counted.values()), study.config.limits.max_calls
     if total > limit:
         largest = max(counted, key=counted.__getitem__)
@@ -32,6 +34,15 @@ def check_number_of_calls(study: Study) -> None:
             f"{study.path}: the study's trials need {total} calls, more than limits.max_calls: {limit} (largest cell "
             f"{largest}: {counted[largest]}); take fewer items or arrangements, or raise the limit"
         )
+
+
+def count_scout_alone(study: Study, cell: Cell) -> int:
+    """Return how many calls a cell's scout makes that its sweep does not, as far as they are known by now."""
+    path = study.layout.scout_trials(cell.experiment.id, cell.dataset.id)
+    if cell.experiment.scout is None or not path.is_file():
+        return 0
+    table = read_table(path, SCHEMAS["trials"], ["condition"])
+    return int(table.num_rows) - reused(table)
 
 
 class TruncationGuard:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from counterbalance.artifacts import SCHEMAS, TableWriter, table_from_rows
 from counterbalance.artifacts.tables import Written
 from counterbalance.canonical import Json
@@ -118,6 +120,18 @@ def derive_replies(ledger: Path, trial_ids: Sequence[str], keys: Sequence[str], 
                 bought.count(found[key])
             counted |= found.keys()
     return writer.result(), bought
+
+
+def replies_of(ledger: Path, trial_ids: Sequence[str], keys: Sequence[str]) -> pa.Table:
+    """Return the replies of a few trials in key order, without writing them.
+
+    Raises
+    ------
+    PendingError, VerificationError
+        As `derive_replies`.
+    """
+    found = read_answered(ledger, sorted(set(keys)))
+    return table_from_rows([_row(*pair, found) for pair in zip(trial_ids, keys, strict=True)], _REPLIES)
 
 
 def _row(trial_id: str, key: str, found: Mapping[str, AnsweredCall]) -> dict[str, Any]:

@@ -11,13 +11,16 @@ from counterbalance.codedigest import stage_digest
 from counterbalance.config import Study
 from counterbalance.designs import DESIGNS
 
-_MODULES = {"combine": "contrast", "manifest": "verify"}
+_MODULES = {"combine": "contrast", "manifest": "verify", "scout-trials": "scout_trials"}
 STAGES = (
     "resolve",
     "prepare",
     "expand",
+    "scout-trials",
     "freeze",
     "preflight",
+    "scout",
+    "decide",
     "query",
     "score",
     "contrast",
@@ -27,7 +30,14 @@ STAGES = (
 )
 
 
-_DOORS = {"expand": "expand", "score": "score", "contrast": "estimate", "combine": "verdict"}
+_DOORS = {
+    "expand": "expand",
+    "scout-trials": "expand",
+    "scout": "score",
+    "score": "score",
+    "contrast": "estimate",
+    "combine": "verdict",
+}
 
 
 def code_modules(stage: str) -> list[str]:
@@ -90,8 +100,31 @@ def _query(study: Study, names: dict[str, str]) -> Json:
     return {**settings, "model": model, "limits": study.config.limits.model_dump(mode="json")}
 
 
+def _scout_trials(study: Study, names: dict[str, str]) -> Json:
+    scout = study.experiment(names["experiment"]).scout
+    return {**_expand(study, names), "items": scout.items if scout else None}
+
+
+def _scout(study: Study, names: dict[str, str]) -> Json:
+    scout, prices = study.experiment(names["experiment"]).scout, study.config.money.prices.get(names["model"])
+    account = getattr(study.model(names["model"]), "account", None)
+    return {
+        **_query(study, names),
+        "scout": scout.model_dump(mode="json") if scout else None,
+        "analysis": study.config.analysis.model_dump(mode="json"),
+        "prices": prices.model_dump(mode="json") if prices else None,
+        "mode": None if account is None else study.account(account).mode,
+    }
+
+
+def _decide(study: Study, names: dict[str, str]) -> Json:
+    return {"study": study.config.id, "cells": [cell.name for cell in study.scouted_cells()]}
+
+
 def _score(study: Study, names: dict[str, str]) -> Json:
-    return study.experiment(names["experiment"]).model_dump(mode="json", include={"design", "prompt", "read", "repeats"})
+    return study.experiment(names["experiment"]).model_dump(
+        mode="json", include={"design", "prompt", "read", "repeats"}
+    )
 
 
 def _contrast(study: Study, names: dict[str, str]) -> Json:
@@ -105,7 +138,10 @@ def _combine(study: Study, names: dict[str, str]) -> Json:
 _SETTINGS: dict[str, Callable[[Study, dict[str, str]], Json]] = {
     "prepare": _prepare,
     "expand": _expand,
+    "scout-trials": _scout_trials,
     "preflight": _query,
+    "scout": _scout,
+    "decide": _decide,
     "query": _query,
     "score": _score,
     "contrast": _contrast,

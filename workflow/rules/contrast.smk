@@ -26,7 +26,8 @@ rule estimate_cell:
 
 rule combine_estimates:
     input:
-        cells=[f"{RESULTS}/cells/{c.name}.parquet" for c in CELLS],
+        cells=cell_estimates,
+        scouts=[f"{RESULTS}/scout/summary.json"] if SCOUTED else [],
         frozen=frozen_record,
     output:
         estimates=f"{RESULTS}/estimates.parquet",

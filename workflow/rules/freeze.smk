@@ -11,6 +11,10 @@ rule freeze_preregistration:
             str(layout.trials(e.id, d.id).relative_to(study.root))
             for e, d in study.trial_sets()
         ],
+        scouts=[
+            f"{RESULTS}/scout/trials/{e.id}/{d.id}.parquet"
+            for e, d in study.scouted_sets()
+        ],
     output:
         f"{RESULTS}/freeze.receipt.json",
     log:

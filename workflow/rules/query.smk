@@ -1,4 +1,4 @@
-# Query: ask the models. But for the preflight's one call a model, this is the only rule that can buy a reply.
+# Query: ask the models. But for the preflight's one call a model and the scouts, only this rule can buy a reply.
 #
 # Needs:  trials, the frozen record, and the preflights of all paid models. Replies go into ledger/ (declared by no
 #         rule), so a failed, killed or repeated job asks only what is still unanswered.
@@ -10,6 +10,7 @@ rule query_replies:
         trials=f"{RESULTS}/trials/{{experiment}}/{{dataset}}.parquet",
         frozen=frozen_record,
         preflights=[ancient(path) for path in PREFLIGHTS],  # a new preflight changes no reply
+        scout=scout_decision,
     output:
         replies=f"{RESULTS}/replies/{{experiment}}/{{model}}/{{dataset}}.parquet",
         record=f"{RESULTS}/replies/{{experiment}}/{{model}}/{{dataset}}.parquet.record.json",
@@ -29,5 +30,5 @@ rule query_replies:
 
 
 # A dry run says what it will cost before anything is asked.
-if {"-n", "--dry-run", "--dryrun"} & set(sys.argv):
+if any(re.fullmatch(r"--dry-?run|-[Ffkpt]*n\w*", word) for word in sys.argv[1:]):
     shell("counterbalance plan --study {STUDY_FILE:q} >&2")

@@ -15,8 +15,11 @@ _COMMANDS = {
     "resolve": "stages",
     "prepare": "stages",
     "expand": "stages",
+    "scout-trials": "scout",
     "freeze": "stages",
     "preflight": "stages",
+    "scout": "scout",
+    "decide": "scout",
     "query": "stages",
     "score": "stages",
     "contrast": "stages",
@@ -26,6 +29,8 @@ _COMMANDS = {
     "verify": "stages",
     "answer": "answer",
     "plan": "plan",
+    "power": "power",
+    "validate": "validate",
     "doctor": "doctor",
     "analyze": "analyze",
 }
@@ -41,7 +46,7 @@ class _Root(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         module = import_module(f"counterbalance.cli.{_COMMANDS[cmd_name]}")
-        command: click.Command = getattr(module, cmd_name)
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -71,8 +76,10 @@ def main(log: Path | None) -> None:
       resolve -> prepare -> expand -> freeze -> preflight -> query -> score -> contrast -> combine -> report ->
       manifest -> verify
 
+    With `scout` in an experiment, scout-trials comes before freeze, scout and decide before query (docs/scout.md).
+
     Before a study: `counterbalance plan --study FILE` says how many calls it needs, what they cost and how long they
-    take.
+    take; `counterbalance power` which bias it would show.
     With logs of your own: `counterbalance analyze mcq runs.csv`.
     To check somebody's results: `counterbalance verify results/demo`.
     """

@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,6 +10,12 @@ import click
 from counterbalance.config import Study, load_study
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def say(text: object) -> None:
+    """Print a line, and write it to the log file where there is one."""
+    logging.getLogger("counterbalance").info("%s", text)
+    click.echo(str(text))
 
 
 def _load(ctx: click.Context, parameter: click.Parameter, value: Path) -> Study:

@@ -1,7 +1,7 @@
 """`counterbalance plan`: what would be asked, what it costs and how long it takes, before anything is sent."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -29,20 +29,24 @@ def plan(study: Study, as_json: bool) -> None:
     Asks no model and needs no key. Before the prompts are made (`snakemake freeze_preregistration` makes them) the
     number of calls is not known yet, and the plan says so.
     """
+    from counterbalance.scouting.outcome import decided_to_skip
     from counterbalance.spending.estimate import plan_cell
 
-    cells = [(cell, plan_cell(study, cell)) for cell in study.cells()]
-    text = json.dumps(_as_json(study, cells), indent=2) if as_json else "\n".join(_lines(study, cells))
-    click.echo(text)
+    skipped = decided_to_skip(study)
+    cells = [(cell, plan_cell(study, cell)) for cell in study.cells() if cell.name not in skipped]
+    if as_json:
+        click.echo(json.dumps(_as_json(study, cells, skipped), indent=2))
+    else:
+        click.echo("\n".join(_lines(study, cells, skipped)))
 
 
 Cells = Sequence[tuple[Cell, "CellPlan | None"]]
 
 
-def _lines(study: Study, cells: Cells) -> list[str]:
+def _lines(study: Study, cells: Cells, skipped: Mapping[str, str]) -> list[str]:
     lines = [f"{study.config.title} ({study.path})", f"settings {study.sha256}", f"frozen   {_frozen(study)}", ""]
     paid = bool(study.config.accounts)
-    width = max(len(cell.name) for cell, _ in cells)
+    width = max((len(cell.name) for cell, _ in cells), default=0)
     money = f"  {'input':>11}  {'output':>11}  {'cost':>10}  {'cost':>10}" if paid else ""
     units = f"  {'about':>11}  {'at most':>11}  {'about':>10}  {'at most':>10}" if paid else ""
     if paid:
@@ -51,11 +55,29 @@ def _lines(study: Study, cells: Cells) -> list[str]:
     lines += [f"{cell.name:<{width}}  {_cell_line(entry, paid)}" for cell, entry in cells]
     known = [entry for _, entry in cells if entry is not None]
     new = sum(entry.new for entry in known)
-    lines.append("")
+    lines += ["", *_scout_lines(study, skipped)]
+    if len(known) < len(cells):
+        missing = (
+            f"{len(cells) - len(known)} of {len(cells)} cells have no prompts yet; they are in none of the sums below"
+        )
+        lines += [missing, ""]
     if not paid:
         seconds = sum(entry.time.seconds or 0.0 for entry in known)
         return [*lines, f"{new} new calls, about {seconds:.0f} s of computing; no money is spent by these vendors."]
     return lines + _account_lines(study, known)
+
+
+def _scout_lines(study: Study, skipped: Mapping[str, str]) -> list[str]:
+    """Say which cells are left out, and that others may be."""
+    from counterbalance.limits import count_scout_alone
+
+    lines = [f"{name} is not asked: {reason}" for name, reason in skipped.items()]
+    open_ones = [cell for cell in study.scouted_cells() if cell.name not in skipped]
+    if open_ones:
+        alone = sum(count_scout_alone(study, cell) for cell in open_ones)
+        more = f"; {alone:,} calls of scouts are not among those of the sweeps and come on top" if alone else ""
+        lines.append(f"{len(open_ones)} cells are scouted first, and those that the frozen rule skips cost less{more}")
+    return [*lines, ""] if lines else []
 
 
 def _cell_line(entry: "CellPlan | None", paid: bool) -> str:
@@ -143,7 +165,7 @@ def _frozen(study: Study) -> str:
     return f"{record.path.name} {record.sha256}"
 
 
-def _as_json(study: Study, cells: Cells) -> Json:
+def _as_json(study: Study, cells: Cells, skipped: Mapping[str, str]) -> Json:
     from counterbalance.spending.budget import read_budgets
     from counterbalance.spending.estimate import account_time
 
@@ -164,6 +186,7 @@ def _as_json(study: Study, cells: Cells) -> Json:
         "settings": study.sha256,
         "frozen": _frozen(study),
         "cells": [_cell_json(cell, entry) for cell, entry in cells],
+        "skipped": dict(skipped),
         "accounts": accounts,
         "whole": {"new": sum(entry.new for entry in known), **_budget_json(whole)},
     }

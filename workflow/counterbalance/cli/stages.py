@@ -1,17 +1,11 @@
 """One command per stage; each reads artifacts, writes artifacts and says in a line what it did."""
 
-import logging
 from pathlib import Path
 
 import click
 
-from counterbalance.cli.options import dataset_option, experiment_option, model_option, study_option
+from counterbalance.cli.options import dataset_option, experiment_option, model_option, say, study_option
 from counterbalance.config import Study
-
-
-def _say(text: object) -> None:
-    logging.getLogger("counterbalance").info("%s", text)
-    click.echo(str(text))
 
 
 @click.command()
@@ -20,7 +14,7 @@ def resolve(study: Study) -> None:
     """Check the study file and write every setting, defaults included, to results/STUDY/study.json."""
     from counterbalance.stages.resolve import resolve_study
 
-    _say(f"wrote {resolve_study(study)}; settings {study.sha256}")
+    say(f"wrote {resolve_study(study)}; settings {study.sha256}")
 
 
 @click.command()
@@ -30,7 +24,7 @@ def prepare(study: Study, dataset: str) -> None:
     """Read and check a data set; write its items, and the rows it excludes with the reason."""
     from counterbalance.stages.prepare import prepare_items
 
-    _say(prepare_items(study, dataset))
+    say(prepare_items(study, dataset))
 
 
 @click.command()
@@ -41,7 +35,7 @@ def expand(study: Study, experiment: str, dataset: str) -> None:
     """Render every prompt of an experiment: item x arrangement x repeat, the same for every model."""
     from counterbalance.stages.expand import expand_trials
 
-    _say(expand_trials(study, experiment, dataset))
+    say(expand_trials(study, experiment, dataset))
 
 
 @click.command()
@@ -58,7 +52,7 @@ def freeze(study: Study, amend: bool, reason: str | None) -> None:
 
     if amend != (reason is not None):
         raise click.UsageError("--amend and --reason TEXT go together")
-    _say(freeze_study(study, reason=reason))
+    say(freeze_study(study, reason=reason))
 
 
 @click.command()
@@ -74,7 +68,7 @@ def preflight(study: Study, experiment: str, model: str) -> None:
     from counterbalance.progress import make_progress
     from counterbalance.stages.preflight import preflight_model
 
-    _say(preflight_model(study, experiment, model, make_progress("none")))
+    say(preflight_model(study, experiment, model, make_progress("none")))
 
 
 @click.command()
@@ -88,7 +82,7 @@ def query(study: Study, experiment: str, model: str, dataset: str, progress: str
     from counterbalance.progress import make_progress
     from counterbalance.stages.query import query_replies
 
-    _say(query_replies(study, experiment, model, dataset, make_progress(progress)))
+    say(query_replies(study, experiment, model, dataset, make_progress(progress)))
 
 
 @click.command()
@@ -100,7 +94,7 @@ def score(study: Study, experiment: str, model: str, dataset: str) -> None:
     """Read each reply's answer. Free: nothing is asked of the model."""
     from counterbalance.stages.score import score_replies
 
-    _say(score_replies(study, experiment, model, dataset))
+    say(score_replies(study, experiment, model, dataset))
 
 
 @click.command()
@@ -112,7 +106,7 @@ def contrast(study: Study, experiment: str, model: str, dataset: str) -> None:
     """Estimate one cell: accuracy, V, tests, shape, each with interval, n and status."""
     from counterbalance.stages.contrast import estimate_cell
 
-    _say(estimate_cell(study, experiment, model, dataset))
+    say(estimate_cell(study, experiment, model, dataset))
 
 
 @click.command()
@@ -121,7 +115,7 @@ def combine(study: Study) -> None:
     """Join all cells, correct over the family, and judge every frozen prediction."""
     from counterbalance.stages.contrast import combine_estimates
 
-    _say(combine_estimates(study))
+    say(combine_estimates(study))
 
 
 @click.command()
@@ -130,7 +124,7 @@ def report(study: Study) -> None:
     """Write results/STUDY/report.html, one self-contained file for a person."""
     from counterbalance.stages.report import render_report
 
-    _say(f"wrote {render_report(study)}")
+    say(f"wrote {render_report(study)}")
 
 
 @click.command()
@@ -139,7 +133,7 @@ def manifest(study: Study) -> None:
     """List every artifact with its hashes in results/STUDY/manifest.json."""
     from counterbalance.stages.verify import write_manifest
 
-    _say(f"wrote {write_manifest(study)}")
+    say(f"wrote {write_manifest(study)}")
 
 
 @click.command()
@@ -156,4 +150,4 @@ def verify(folder: Path, output: Path | None) -> None:
     text = str(verify_folder(folder))
     if output is not None:
         write_bytes(output, (text + "\n").encode())
-    _say(text)
+    say(text)

@@ -7,7 +7,7 @@ from counterbalance.artifacts.records import relative
 from counterbalance.config import Study
 from counterbalance.errors import CounterbalanceError, GateError
 from counterbalance.prereg.changes import plan_changes, table_changes
-from counterbalance.prereg.parts import plan_parts, table_digest, trial_key
+from counterbalance.prereg.parts import plan_parts, scout_key, table_digest, trial_key
 from counterbalance.prereg.plan import Plan, load_plan
 from counterbalance.prereg.record import FrozenRecord, Parts, plan_hash_of, read_chain
 
@@ -73,6 +73,9 @@ def changed_tables(study: Study, record: FrozenRecord, only: tuple[str, str] | N
     layout, parts = study.layout, record.body.parts
     items = {name: _digest(layout.items(name), SCHEMAS["items"]) for _, name in pairs}
     asked = {trial_key(*pair): _digest(layout.trials(*pair), SCHEMAS["trials"]) for pair in pairs}
+    for pair in pairs:
+        if study.experiment(pair[0]).scout is not None:
+            asked[scout_key(*pair)] = _digest(layout.scout_trials(*pair), SCHEMAS["trials"])
     return table_changes("items", parts.items, items) + table_changes("trials", parts.trials, asked)
 
 

@@ -147,6 +147,9 @@ def _judge_label(prediction: LabelIs, row: Row) -> _Judged:
 
 def _find(target: Target, rows: dict[Key, Row]) -> Row:
     if target.key not in rows:
+        whole = rows.get((*target.key[:3], "verdict"), {})
+        if whole.get("status") == "not_asked":
+            raise _NotEvaluableError(f"{'/'.join(target.key[:3])} was {whole['reason']}")
         raise _NotEvaluableError(f"{target.quantity} is not among the estimates of {'/'.join(target.key[:3])}")
     return rows[target.key]
 

@@ -68,6 +68,11 @@ def trial_key(experiment: str, dataset: str) -> str:
     return f"{experiment}/{dataset}"
 
 
+def scout_key(experiment: str, dataset: str) -> str:
+    """Return the name under which the digest of a scout's trials is frozen; no id holds an @."""
+    return f"{trial_key(experiment, dataset)}@scout"
+
+
 def table_digest(path: Path, schema: ArtifactSchema) -> Written:
     """Return rows and digests of a table's content, reading a slice at a time.
 

@@ -178,7 +178,11 @@ def _unknown(target: Target, study: Study) -> Iterator[tuple[str, str]]:
     ):
         if given not in known:
             yield key, f"{given!r} is not in experiment {experiment.id}; there are {', '.join(known)}"
+    design = get_design(experiment.design)
     try:
-        get_design(experiment.design).describe(target.quantity)
+        design.describe(target.quantity)
     except InputError as error:
         yield "quantity", str(error)
+        return
+    if (reason := design.unplanned(study, experiment, target.quantity)) is not None:
+        yield "quantity", reason

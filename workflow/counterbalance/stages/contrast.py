@@ -1,6 +1,7 @@
 """Stage contrast: estimates per cell; then the family's correction and the verdict on every prediction."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -10,10 +11,14 @@ from counterbalance.config import Cell, Study
 from counterbalance.designs import get_design
 from counterbalance.designs.mixed import estimate_parts, mixed_verdict
 from counterbalance.rerun import code_sha256, settings_sha256
+from counterbalance.scouting.outcome import CellDecision, skipped_cells, swept_cells
 from counterbalance.stages.command import command_line
 from counterbalance.stats.multiplicity import holm
 
 Row = dict[str, Any]
+
+NOT_ASKED = "not_asked"
+"""Status of the tests, and verdict, of a cell that its scout left out."""
 
 _UNCORRECTED = {"p_adjusted": None, "family": None}
 _ESTIMATES = SCHEMAS["estimates"]
@@ -55,8 +60,10 @@ def combine_estimates(study: Study) -> str:
 
     layout = study.layout
     frozen = check_gate(study, trials=True)
-    cells = [layout.cell_estimates(c.experiment.id, c.model.id, c.dataset.id) for c in study.cells()]
-    estimates, predictions = combine_tables(study, [read_table(path, _ESTIMATES) for path in cells])
+    skipped = skipped_cells(study)
+    cells = [layout.cell_estimates(c.experiment.id, c.model.id, c.dataset.id) for c in swept_cells(study)]
+    scouts = [layout.scout_summary] if any(study.scouted_cells()) else []
+    estimates, predictions = combine_tables(study, [read_table(path, _ESTIMATES) for path in cells], skipped)
     for path, table, schema in (
         (layout.estimates, estimates, _ESTIMATES),
         (layout.predictions, predictions, _PREDICTIONS),
@@ -65,7 +72,7 @@ def combine_estimates(study: Study) -> str:
             path,
             study.root,
             stage="combine",
-            inputs=[*cells, frozen.path],
+            inputs=[*cells, *scouts, frozen.path],
             command=command_line(study, "combine"),
             config_sha256=settings_sha256(study, "combine"),
             code_sha256=code_sha256("combine"),
@@ -75,19 +82,24 @@ def combine_estimates(study: Study) -> str:
         )
     verdicts = predictions.column("verdict").to_pylist()
     counted = ", ".join(f"{verdicts.count(name)} {name}" for name in sorted(set(verdicts))) or "no predictions"
-    return f"{estimates.num_rows} estimates in {len(cells)} cells; {counted}"
+    left_out = f" ({len(skipped)} more not asked after their scouts)" if skipped else ""
+    return f"{estimates.num_rows} estimates in {len(cells)} cells{left_out}; {counted}"
 
 
-def combine_tables(study: Study, cells: Sequence[pa.Table]) -> tuple[pa.Table, pa.Table]:
+def combine_tables(
+    study: Study, cells: Sequence[pa.Table], skipped: Mapping[str, CellDecision] = MappingProxyType({})
+) -> tuple[pa.Table, pa.Table]:
     """Return all estimates with Holm-adjusted p-values, and the judged predictions.
 
     The family is every confirmatory test in every cell of the experiment (or of the study, as the analysis plan
-    says); a test without a p-value still counts. The verdicts follow from the corrected values.
+    says); a test without a p-value still counts, and so do the tests of cells that were skipped after their scout. The
+    verdicts follow from the corrected values.
     """
     from counterbalance.prereg.judge import judge
     from counterbalance.prereg.plan import load_predictions
 
     rows = [row for cell in cells for row in cell.to_pylist()]
+    rows += [row for cell in study.cells() if cell.name in skipped for row in _not_asked(cell, skipped[cell.name])]
     for family, members in _families(study, rows).items():
         adjusted = holm([row["p"] for row in members])
         for row, value in zip(members, adjusted, strict=True):
@@ -112,5 +124,20 @@ def _verdicts(study: Study, rows: Iterable[Row]) -> Iterator[Row]:
     for (experiment, model, subset), quantities in cells.items():
         design = get_design(study.experiment(experiment).design)
         place = {"experiment": experiment, "model": model, "subset": subset, "quantity": "verdict"}
+        if any(row["status"] == NOT_ASKED for row in quantities.values()):
+            # Its one word was written together with its tests.
+            continue
         verdict = mixed_verdict(quantities) or design.verdict(study.config.analysis, quantities)
         yield place | _UNCORRECTED | vars(verdict)
+
+
+def _not_asked(cell: Cell, decision: CellDecision) -> Iterator[Row]:
+    """Yield the planned tests of a cell that was skipped, and its verdict; nothing in it was estimated."""
+    empty = dict.fromkeys(("estimate", "low", "high", "level", "p", "label"))
+    place = {"experiment": cell.experiment.id, "model": cell.model.id, "subset": cell.dataset.id}
+    shared = {**empty, **place, **_UNCORRECTED, "method": "none", "status": NOT_ASKED}
+    reason = f"not asked, as the frozen plan foresees: {decision.reason}"
+    for quantity in get_design(cell.experiment.design).confirmatory:
+        yield shared | {"quantity": quantity, "n_items": 0, "n_calls": 0, "reason": reason}
+    scouted = {"n_items": decision.items, "n_calls": decision.calls, "method": "scout", "label": NOT_ASKED}
+    yield shared | scouted | {"quantity": "verdict", "reason": reason}

@@ -10,7 +10,7 @@ from counterbalance.errors import GateError, InputError
 from counterbalance.files import write_json
 from counterbalance.ledger import observed_calls
 from counterbalance.prereg.gate import changed_plan, changed_tables, present, refusal
-from counterbalance.prereg.parts import frozen_settings, table_digest, trial_key
+from counterbalance.prereg.parts import frozen_settings, scout_key, table_digest, trial_key
 from counterbalance.prereg.plan import Plan
 from counterbalance.prereg.record import (
     FROZEN_SCHEMA,
@@ -27,6 +27,7 @@ from counterbalance.stages.command import command_line
 
 RECEIPT_SCHEMA = "counterbalance/receipt/1"
 _CODE = ("prepare", "expand", "query", "score", "contrast", "report")
+_SCOUT_CODE = ("scout-trials", "scout", "decide")
 
 
 def freeze(study: Study, *, reason: str | None = None) -> FrozenRecord:
@@ -83,6 +84,10 @@ def _body(
         trial_key(experiment.id, dataset.id): table_digest(layout.trials(experiment.id, dataset.id), SCHEMAS["trials"])
         for experiment, dataset in study.trial_sets()
     }
+    scouts = {
+        scout_key(e.id, d.id): table_digest(layout.scout_trials(e.id, d.id), SCHEMAS["trials"])
+        for e, d in study.scouted_sets()
+    }
     observed = observed_calls(study)
     return FrozenBody(
         schema=FROZEN_SCHEMA,
@@ -96,17 +101,17 @@ def _body(
         parts=parts.model_copy(
             update={
                 "items": {key: found.digest for key, found in items.items()},
-                "trials": {key: found.digest for key, found in trials.items()},
+                "trials": {key: found.digest for key, found in (trials | scouts).items()},
             }
         ),
         predictions=() if plan is None else plan.predictions,
         config=frozen_settings(study),
         counts={
             "items": {key: found.rows for key, found in items.items()},
-            "trials": {key: found.rows for key, found in trials.items()},
+            "trials": {key: found.rows for key, found in (trials | scouts).items()},
             "calls": {cell.name: trials[trial_key(cell.experiment.id, cell.dataset.id)].rows for cell in study.cells()},
         },
-        code={stage: code_sha256(stage) for stage in _CODE},
+        code={stage: code_sha256(stage) for stage in (*_CODE, *(_SCOUT_CODE if scouts else ()))},
         observed=Observed(calls=observed.calls, by_cell=dict(observed.by_cell), calls_sha256=observed.calls_sha256),
     )
 
@@ -118,6 +123,10 @@ def _require_current(study: Study) -> None:
     made += [
         (layout.trials(experiment.id, dataset.id), "expand", {"experiment": experiment.id, "dataset": dataset.id})
         for experiment, dataset in study.trial_sets()
+    ]
+    made += [
+        (layout.scout_trials(e.id, d.id), "scout-trials", {"experiment": e.id, "dataset": d.id})
+        for e, d in study.scouted_sets()
     ]
     for path, stage, names in made:
         why = _stale(study, path, stage, names)

@@ -2,7 +2,7 @@
 
 import asyncio
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
@@ -12,7 +12,7 @@ import pyarrow as pa
 from counterbalance.artifacts import SCHEMAS, read_table, write_record
 from counterbalance.calls import TRIAL_COLUMNS, CallPlan, plan_calls, unanswered_calls
 from counterbalance.config import Cell, Study
-from counterbalance.config.models import Account, ApiModel
+from counterbalance.config.models import Account, ApiModel, Model
 from counterbalance.engine import Engine, RetryPolicy
 from counterbalance.errors import BudgetError, ConfigError, KeyRefusedError, OutOfFundsError, PendingError, VendorError
 from counterbalance.exchange import Call, Guard, Tally
@@ -89,7 +89,7 @@ def query_replies(study: Study, experiment: str, model: str, dataset: str, progr
     frozen, trials, vendor = _prepare(study, cell)
     with _open_ledger(study, cell) as ledger:
         plan = plan_calls(vendor, cell, trials, ledger.answered, seed=study.config.seed)
-        guard = TruncationGuard(cell, study, ledger.first_statuses(WATCHED_REPLIES)) if plan.pending else _no_guard
+        guard = _guard(study, cell, ledger, plan)
         purchase = _Purchase(study, cell, ledger, plan)
         tally = purchase.make(vendor, trials, frozen.sha256, progress, guard)
         return _write_replies(study, cell, trials, plan, tally, frozen)
@@ -162,7 +162,7 @@ def ask_trials(
     frozen, vendor = _pass_gate(study, cell)
     with _open_ledger(study, cell) as ledger:
         plan = plan_calls(vendor, cell, trials, ledger.answered, seed=study.config.seed)
-        guard = TruncationGuard(cell, study, ledger.first_statuses(WATCHED_REPLIES)) if plan.pending else _no_guard
+        guard = _guard(study, cell, ledger, plan)
         _Purchase(study, cell, ledger, plan, command).make(vendor, trials, frozen.sha256, progress, guard)
     return plan, frozen
 
@@ -196,7 +196,22 @@ def _pass_gate(study: Study, cell: Cell) -> tuple["FrozenRecord", Vendor]:
 
 def _open_ledger(study: Study, cell: Cell) -> Ledger:
     path = study.layout.ledger(cell.experiment.id, cell.model.id, cell.dataset.id)
-    return Ledger(path, study=study.config.id, cell=cell.name)
+    account = cell.model.account if isinstance(cell.model, ApiModel) else None
+    return Ledger(path, study=study.config.id, cell=cell.name, account=account)
+
+
+def _guard(study: Study, cell: Cell, ledger: Ledger, plan: CallPlan) -> Guard:
+    if not plan.pending:
+        return _no_guard
+    # The ledger may also hold replies to other calls: those of a lower output limit say nothing of this one.
+    return TruncationGuard(cell, study, ledger.first_statuses(WATCHED_REPLIES, set(plan.keys)))
+
+
+def _place(model: Model, account: Account) -> str:
+    """Say where and with which key a model is asked."""
+    address = model.base_url if isinstance(model, ApiModel) else None
+    key = f"the key in {account.key_env}" if account.key_env else "no key"
+    return f"{model.vendor} at {address or 'its own address'} with {key}"
 
 
 def _no_guard(status: str) -> None:
@@ -218,7 +233,8 @@ class _Purchase:
     ) -> None:
         self._study, self._cell, self._ledger, self._plan = study, cell, ledger, plan
         names = {"experiment": cell.experiment.id, "model": cell.model.id, "dataset": cell.dataset.id}
-        self._command = shlex.join(command or command_line(study, "query", **names))
+        self._query = shlex.join(command_line(study, "query", **names))
+        self._command = shlex.join(command) if command else self._query
         self._account: Account | None = None
         if isinstance(cell.model, ApiModel):
             self._account = study.account(cell.model.account)
@@ -236,15 +252,12 @@ class _Purchase:
         CounterbalanceError
             What stopped the session, with where things stand and how to go on.
         """
-        waiting = Batches(self._ledger, frozen_sha256=frozen_sha256).open()
+        batches = Batches(self._ledger, frozen_sha256=frozen_sha256)
+        waiting = batches.open()
         if not self._plan.pending and (self._live or not waiting):
             return Tally()
-        if waiting and self._live and self._account is not None:
-            raise ConfigError(
-                f"{self._cell.name}: {sum(batch.calls for batch in waiting)} calls of this cell are in "
-                f"{len(waiting)} batch(es) at the vendor, which a live session would buy again; set accounts."
-                f"{self._account.id}.mode: batch in {self._study.path} and run again to collect them first"
-            )
+        if waiting and self._live:
+            self._refuse_to_buy_again({key for batch in waiting for key in batches.calls(batch.run_id)})
         because = "interrupted"
         progress.start(
             self._cell.name, total=self._plan.calls, done=self._plan.answered, most_nano_usd=self._most_nano_usd()
@@ -266,6 +279,17 @@ class _Purchase:
         if self._left:
             raise PendingError(self._pending_message(tally))
         return tally
+
+    def _refuse_to_buy_again(self, handed_in: Set[str]) -> None:
+        """Stop if a live session would send what is in a batch at the vendor; other calls may go."""
+        both = sum(self._plan.keys[row] in handed_in for row in self._plan.pending)
+        if not both or self._account is None:
+            return
+        mode = f"set accounts.{self._account.id}.mode: batch in {self._study.path} and "
+        raise ConfigError(
+            f"{self._cell.name}: {both} of the calls to be asked live are in batches at the vendor and would be bought "
+            f"again; {mode if self._account.mode == 'live' else ''}collect them first: {self._query}"
+        )
 
     async def _ask(
         self,
@@ -291,6 +315,7 @@ class _Purchase:
                     allowance=allowance,
                     account=account,
                     cell=self._cell.name,
+                    place=_place(self._cell.model, account),
                 )
             engine = Engine(
                 vendor,

@@ -106,7 +106,11 @@ def _layout(folder: Path) -> Layout:
 
 def _check_study(study: Study, manifest: Manifest, findings: Findings) -> None:
     made = list(records(study.root, manifest))
-    check_complete(study, manifest, findings)
+    try:
+        check_complete(study, manifest, findings)
+    except CounterbalanceError as error:
+        findings.fail(f"it cannot be told which cells were asked, so no number is derived again: {error}")
+        return
     chain = check_frozen(study, manifest, made, findings)
     check_chain(study, manifest, chain, findings)
     frozen = chain[-1] if chain else None

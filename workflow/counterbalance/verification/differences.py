@@ -1,12 +1,14 @@
 """Where two tables of one schema first differ, in words."""
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from counterbalance.artifacts import ArtifactSchema, logical_digest
+from counterbalance.canonical import Json
 
 TOLERANCE = 1e-9
 """Largest relative difference of reals that another processor or library version may make."""
@@ -42,6 +44,18 @@ def compare(found: pa.Table, derived: pa.Table, schema: ArtifactSchema) -> Diffe
         longer, what = (found, "surplus") if found.num_rows > derived.num_rows else (derived, "missing")
         return Difference(f"row {index}: {_key(longer.slice(index, 1).to_pylist()[0], schema)} is {what}")
     return Difference(None, rounding)
+
+
+def differing_values(found: Json, derived: Json, at: str = "") -> Iterator[str]:
+    """Yield every value of a JSON document that is another one when derived again; reals as in `compare`."""
+    if isinstance(found, Mapping) and isinstance(derived, Mapping):
+        for key in sorted(found.keys() | derived.keys()):
+            yield from differing_values(found.get(key), derived.get(key), f"{at}.{key}" if at else str(key))
+    elif isinstance(found, list) and isinstance(derived, list) and len(found) == len(derived):
+        for index, pair in enumerate(zip(found, derived, strict=True)):
+            yield from differing_values(*pair, f"{at}[{index}]")
+    elif _gap(found, derived) > TOLERANCE or isinstance(found, bool) != isinstance(derived, bool):
+        yield f"key {at or '(whole file)'}: {found!r} is there, derived again it is {derived!r}"
 
 
 def _key(row: dict[str, Any], schema: ArtifactSchema) -> str:

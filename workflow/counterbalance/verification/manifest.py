@@ -14,6 +14,7 @@ from counterbalance.config.models import Sha256
 from counterbalance.config.vendors import Block
 from counterbalance.errors import InputError, VerificationError
 from counterbalance.prereg.record import FrozenRecord
+from counterbalance.scouting.outcome import swept_cells
 
 MANIFEST_SCHEMA: Literal["counterbalance/manifest/1"] = "counterbalance/manifest/1"
 _RECORD = ".record.json"
@@ -62,7 +63,13 @@ class Manifest(Block):
 
 
 def expected_artifacts(study: Study) -> Iterator[Path]:
-    """Yield every artifact that a finished study has, its figures left out."""
+    """Yield every artifact that a finished study has, its figures left out.
+
+    Raises
+    ------
+    InputError
+        If it cannot be told which cells were asked.
+    """
     layout = study.layout
     yield layout.resolved_config
     for dataset in study.used_datasets():
@@ -72,10 +79,23 @@ def expected_artifacts(study: Study) -> Iterator[Path]:
         yield layout.trials(experiment.id, dataset.id)
     for experiment, model in study.preflights():
         yield layout.preflight(experiment.id, model.id)
-    for cell in study.cells():
+    yield from _of_scouts(study)
+    for cell in swept_cells(study):
         names = (cell.experiment.id, cell.model.id, cell.dataset.id)
         yield from (layout.replies(*names), layout.outcomes(*names), layout.cell_estimates(*names))
     yield from (layout.estimates, layout.predictions, layout.report)
+
+
+def _of_scouts(study: Study) -> Iterator[Path]:
+    layout = study.layout
+    for experiment, dataset in study.scouted_sets():
+        yield layout.scout_trials(experiment.id, dataset.id)
+    cells = list(study.scouted_cells())
+    for cell in cells:
+        names = (cell.experiment.id, cell.model.id, cell.dataset.id)
+        yield from (layout.scout_replies(*names), layout.scout_decision(*names))
+    if cells:
+        yield layout.scout_summary
 
 
 def present_files(layout: Layout) -> list[Path]:

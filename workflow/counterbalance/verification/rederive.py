@@ -14,6 +14,7 @@ import pyarrow as pa
 from counterbalance.artifacts import SCHEMAS, ArtifactSchema, Record, read_table
 from counterbalance.artifacts.records import relative
 from counterbalance.calls import TRIAL_COLUMNS, plan_calls
+from counterbalance.canonical import parse_json
 from counterbalance.config import Cell, Dataset, Experiment, Study
 from counterbalance.designs import get_design
 from counterbalance.errors import CounterbalanceError
@@ -22,10 +23,19 @@ from counterbalance.items.source import read_source
 from counterbalance.prereg.judge import judge
 from counterbalance.prereg.record import FrozenRecord
 from counterbalance.rerun import code_sha256
+from counterbalance.scouting.look import look
+from counterbalance.scouting.outcome import (
+    decision_of,
+    read_decision,
+    skipped_cells,
+    summary_body,
+    swept_cells,
+)
+from counterbalance.scouting.trials import scout_trials
 from counterbalance.stages.contrast import combine_tables, estimate_cell_table
 from counterbalance.stages.score import score_slices
 from counterbalance.vendors import get_vendor
-from counterbalance.verification.differences import compare
+from counterbalance.verification.differences import compare, differing_values
 from counterbalance.verification.findings import Findings
 
 # A damaged table can break the code that reads it in any of these ways; each is a finding.
@@ -57,9 +67,14 @@ class Rederivation:
             The artifacts' records, which name the code that made them.
         """
         study, before = self._study, self._findings.failures
-        sets, cells = list(study.trial_sets()), list(study.cells())
+        sets, cells = list(study.trial_sets()), swept_cells(study)
+        scouted = list(study.scouted_cells())
         self._step("items: read again from the data", [partial(self._items, entry) for entry in study.used_datasets()])
         self._step("prompts: rendered again, each with its hash", [partial(self._prompts, *pair) for pair in sets])
+        if scouted:
+            checks: list[Callable[[], Problems]] = [partial(self._scout_prompts, *p) for p in study.scouted_sets()]
+            checks += [partial(self._scout, cell) for cell in scouted]
+            self._step("scouts: decided again from their replies", [*checks, self._scout_summary])
         self._step("replies: one per trial, each under its own call", [partial(self._replies, cell) for cell in cells])
         self._step("outcomes: read again from the replies", [partial(self._outcomes, cell) for cell in cells])
         self._step("estimates: computed again from the outcomes", [partial(self._cell, cell) for cell in cells])
@@ -108,8 +123,7 @@ class Rederivation:
             for row, (prompt, digest) in enumerate(pairs)
             if "sha256:" + hashlib.sha256(prompt.encode()).hexdigest() != digest
         ]
-        names = [name for name in (experiment.prompt.template, experiment.prompt.examples) if name]
-        absent = [name for name in names if not (study.root / name).is_file()]
+        absent = self._absent(experiment)
         if absent:
             self._rows += table.num_rows
             self._skipped.append(f"prompts of {experiment.id} were not rendered again: {', '.join(absent)} not here")
@@ -119,10 +133,57 @@ class Rederivation:
         derived = pa.concat_tables([SCHEMAS["trials"].arrow.empty_table(), *rendered])
         return problems + self._compare(path, SCHEMAS["trials"], derived)
 
-    def _replies(self, cell: Cell) -> Problems:
+    def _absent(self, experiment: Experiment) -> list[str]:
+        names = [name for name in (experiment.prompt.template, experiment.prompt.examples) if name]
+        return [name for name in names if not (self._study.root / name).is_file()]
+
+    def _scout_prompts(self, experiment: Experiment, dataset: Dataset) -> Problems:
         study = self._study
-        path = study.layout.replies(*_names(cell))
-        trials_path = study.layout.trials(cell.experiment.id, cell.dataset.id)
+        path = study.layout.scout_trials(experiment.id, dataset.id)
+        if self._absent(experiment) or experiment.scout is None:
+            return []
+        derived = scout_trials(study, experiment, dataset, experiment.scout.items)
+        return self._compare(path, SCHEMAS["trials"], derived)
+
+    def _scout(self, cell: Cell) -> Problems:
+        study, layout = self._study, self._study.layout
+        trials_path = layout.scout_trials(cell.experiment.id, cell.dataset.id)
+        path = layout.scout_replies(*_names(cell))
+        problems = self._paired(cell, path, trials_path)
+        if problems or cell.experiment.scout is None:
+            return problems
+        trials, replies = read_table(trials_path, SCHEMAS["trials"]), read_table(path, _REPLIES)
+        published = read_decision(study, cell)
+        derived = look(study, cell, cell.experiment.scout, trials, replies).body
+        name = relative(layout.scout_decision(*_names(cell)), study.root)
+        return [f"{name}: {text}" for text in differing_values(published, derived)]
+
+    def _scout_summary(self) -> Problems:
+        study, path = self._study, self._study.layout.scout_summary
+        published = parse_json(path.read_bytes(), source=str(path))
+        derived = summary_body([decision_of(read_decision(study, cell)) for cell in study.scouted_cells()])
+        return [f"{relative(path, study.root)}: {text}" for text in differing_values(published, derived)]
+
+    def _replies(self, cell: Cell) -> Problems:
+        layout = self._study.layout
+        trials = layout.trials(cell.experiment.id, cell.dataset.id)
+        problems = self._paired(cell, layout.replies(*_names(cell)), trials)
+        if cell.experiment.scout is not None:
+            problems += self._same_as_scout(cell)
+        return problems
+
+    def _same_as_scout(self, cell: Cell) -> Problems:
+        """Return where the scout and the sweep hold different replies to one call."""
+        layout = self._study.layout
+        scout = read_table(layout.scout_replies(*_names(cell)), _REPLIES).to_pylist()
+        calls = {row["call_sha256"] for row in scout}
+        path = layout.replies(*_names(cell))
+        swept = [row for row in read_table(path, _REPLIES).to_pylist() if row["call_sha256"] in calls]
+        name = relative(path, self._study.root)
+        return [f"{name} and its scout: {text}" for text in _shared_calls([*scout, *swept])]
+
+    def _paired(self, cell: Cell, path: Path, trials_path: Path) -> Problems:
+        study = self._study
         replies = read_table(path, _REPLIES)
         trials = read_table(trials_path, SCHEMAS["trials"], list(TRIAL_COLUMNS))
         self._rows += replies.num_rows
@@ -160,8 +221,8 @@ class Rederivation:
 
     def _combine(self, frozen: FrozenRecord | None) -> Problems:
         study, layout, schema = self._study, self._study.layout, SCHEMAS["estimates"]
-        cells = [read_table(layout.cell_estimates(*_names(cell)), schema) for cell in study.cells()]
-        problems = self._compare(layout.estimates, schema, combine_tables(study, cells)[0])
+        cells = [read_table(layout.cell_estimates(*_names(cell)), schema) for cell in swept_cells(study)]
+        problems = self._compare(layout.estimates, schema, combine_tables(study, cells, skipped_cells(study))[0])
         predictions = frozen.body.predictions if frozen else ()
         derived = judge(predictions, read_table(layout.estimates, schema))
         return problems + self._compare(layout.predictions, SCHEMAS["predictions"], derived)

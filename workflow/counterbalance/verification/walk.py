@@ -10,6 +10,7 @@ from counterbalance.config import Layout, Study
 from counterbalance.errors import CounterbalanceError
 from counterbalance.prereg.parts import table_digest
 from counterbalance.prereg.record import FrozenRecord
+from counterbalance.scouting.outcome import skipped_cells
 from counterbalance.verification.findings import Findings
 from counterbalance.verification.manifest import Artifact, Manifest, expected_artifacts, present_files
 
@@ -34,7 +35,10 @@ def check_complete(study: Study, manifest: Manifest, findings: Findings) -> None
         for name in sorted(listed - asked)
         if not name.startswith(figures)
     ]
-    findings.check(problems, f"study: {len(list(study.cells()))} cells, each with all its artifacts")
+    left_out = len(skipped_cells(study))
+    more = f", {left_out} skipped after their scouts" if left_out else ""
+    cells = len(list(study.cells())) - left_out
+    findings.check(problems, f"study: {cells} cells, each with all its artifacts{more}")
 
 
 def check_files(root: Path, manifest: Manifest, findings: Findings) -> None:
