@@ -1,10 +1,7 @@
 import re
 import xml.etree.ElementTree as ET
 
-import pytest
-
 from counterbalance.report.canvas import drawing, new_figure, png_bytes, svg_bytes
-from counterbalance.report.mcq.figures.capability import Point, draw_capability, spread
 from counterbalance.report.pictures import Picture
 from counterbalance.report.svg import finish
 from counterbalance.report.theme import LIGHT, SENTINEL
@@ -91,17 +88,3 @@ def test_a_png_names_no_software() -> None:
         data = png_bytes(new_figure(1, 1, LIGHT), dpi=50)
     assert data.startswith(b"\x89PNG")
     assert b"atplotlib" not in data
-
-
-def test_labels_are_moved_apart_and_kept_inside() -> None:
-    assert spread([0.1, 0.5], 0.1, 0.9) == [0.1, 0.5]
-    assert spread([0.1, 0.11], 0.1, 0.9) == [0.1, 0.2]
-    moved = spread([0.88, 0.89, 0.9], 0.1, 0.9)
-    assert moved == pytest.approx([0.7, 0.8, 0.9])
-
-
-@pytest.mark.parametrize("n", [1, 9, 30])
-def test_many_points_are_drawn_without_names(n: int) -> None:
-    points = [Point(f"subset{i}", "", "bias", i / 30, 0.1, None, 0.2, None) for i in range(n)]
-    text = draw_capability(points, (0.6, 0.95), 0.2).decode()
-    assert text.count(">subset") == (n if n < 10 else 0)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from counterbalance.artifacts import SCHEMAS, read_record, read_table
 from counterbalance.config import Cell, Study
+from counterbalance.scouting.outcome import skipped_cells
 
 _CIRCUMSTANCES = ["trial_id", "model_returned", "fingerprint", "session"]
 _ANSWERS = ["trial_id", "group_id", "extra", "n_options", "gold_slot", "slot", "correct"]
@@ -29,7 +30,7 @@ class Bought:
     models, fingerprints
         Trials by what their reply names; replies that name none are not counted.
     sessions
-        Trials by the session that bought their reply.
+        Trials by the session that bought their reply; those of the cell's scout left out.
     answers
         Only for cells bought in more than one session: session and outcome of each trial.
     """
@@ -44,33 +45,44 @@ class Bought:
 
 
 def read_bought(study: Study) -> list[Bought]:
-    """Read it for every cell of a study, in the study's order.
+    """Read it for every cell of a study, in the study's order; of a skipped cell there is the scout alone.
 
     Raises
     ------
     InputError
         If a table or its record is missing or malformed.
     """
-    return [_read(study, cell) for cell in study.cells()]
+    skipped = skipped_cells(study)
+    return [_read(study, cell, scout_alone=cell.name in skipped) for cell in study.cells()]
 
 
 def bought_paths(study: Study) -> list[Path]:
     """Return the tables that `read_bought` reads."""
     layout = study.layout
-    names = [(cell.experiment.id, cell.model.id, cell.dataset.id) for cell in study.cells()]
-    return [path for name in names for path in (layout.replies(*name), layout.outcomes(*name))]
+    cells, skipped = list(study.cells()), skipped_cells(study)
+    paths = [layout.scout_summary] if any(study.scouted_cells()) else []
+    for cell in cells:
+        names = (cell.experiment.id, cell.model.id, cell.dataset.id)
+        if cell.name in skipped:
+            paths += [layout.scout_replies(*names), layout.scout_decision(*names)]
+        else:
+            paths += [layout.replies(*names), layout.outcomes(*names)]
+    return paths
 
 
-def _read(study: Study, cell: Cell) -> Bought:
+def _read(study: Study, cell: Cell, *, scout_alone: bool) -> Bought:
     names = (cell.experiment.id, cell.model.id, cell.dataset.id)
-    path = study.layout.replies(*names)
+    path = study.layout.scout_replies(*names) if scout_alone else study.layout.replies(*names)
     replies = read_table(path, SCHEMAS["replies"], _CIRCUMSTANCES)
-    sessions = _counts(replies, "session")
+    swept = replies if cell.experiment.scout is None else _without_scout(study, cell, replies)
+    sessions = _counts(swept, "session")
     answers = None
     if len(sessions) > 1:
         outcomes = read_table(study.layout.outcomes(*names), SCHEMAS["outcomes"], _ANSWERS)
-        order = pc.index_in(outcomes.column("trial_id"), value_set=replies.column("trial_id").combine_chunks())
-        answers = outcomes.append_column("session", replies.column("session").take(order))
+        mine = pc.is_in(outcomes.column("trial_id"), value_set=swept.column("trial_id").combine_chunks())
+        outcomes = outcomes.filter(mine)
+        order = pc.index_in(outcomes.column("trial_id"), value_set=swept.column("trial_id").combine_chunks())
+        answers = outcomes.append_column("session", swept.column("session").take(order))
     return Bought(
         cell=cell,
         facts=read_record(path).facts,
@@ -80,6 +92,13 @@ def _read(study: Study, cell: Cell) -> Bought:
         sessions=sessions,
         answers=answers,
     )
+
+
+def _without_scout(study: Study, cell: Cell, replies: pa.Table) -> pa.Table:
+    """Return the replies that the sweep bought: a scout comes before it by plan, which is no interruption."""
+    path = study.layout.scout_trials(cell.experiment.id, cell.dataset.id)
+    scout = read_table(path, SCHEMAS["trials"], ["trial_id"]).column("trial_id").combine_chunks()
+    return replies.filter(pc.invert(pc.is_in(replies.column("trial_id"), value_set=scout)))
 
 
 def _counts(table: pa.Table, column: str) -> dict[Any, int]:

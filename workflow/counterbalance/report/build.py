@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from counterbalance.report.pictures import Figure
 from counterbalance.report.render import render_html
 from counterbalance.report.sections import covers_of
 from counterbalance.report.sources import Sources
@@ -21,6 +22,8 @@ def build_report(sources: Sources) -> Report:
     """Make the report; a pure function of the artifacts."""
     view = view_report(sources)
     covers = covers_of(sources, view.sections)
-    pictures = [*(cover.picture for cover in covers), *(p for section in view.sections for p in section.pictures)]
+    shown = [*view.overviews.values(), *view.sections]
+    pictures: list[Figure] = [cover.picture for cover in covers]
+    pictures += [picture for part in shown for picture in part.pictures]
     figures = {f"{picture.name}.svg": picture.file for picture in pictures}
     return Report(render_html(view), figures | {f"{cover.picture.name}.png": cover.png for cover in covers})

@@ -1,10 +1,27 @@
 """A figure on its way into the page and into a file of its own."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from markupsafe import Markup
 
 from counterbalance.report.svg import finish
+
+
+class Figure(Protocol):
+    """What stands in the page and in a file of its own."""
+
+    @property
+    def name(self) -> str:
+        """File name without its ending, unique in the study."""
+
+    @property
+    def inline(self) -> Markup:
+        """The figure as an element of the page."""
+
+    @property
+    def file(self) -> bytes:
+        """The figure as a file that stands alone."""
 
 
 @dataclass(frozen=True)

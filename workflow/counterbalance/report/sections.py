@@ -2,10 +2,10 @@
 
 A room is a package `report/DESIGN` and a template. The shell knows of it what the protocols below say. The template
 has the macros `answer(section)` and `body(section, view)` for an experiment, and `legend(view)` and `nulls(view)` for
-what the design's verdicts mean and what its finding nothing means.
+what the design's verdicts mean and what its finding nothing means; and `overview(overview)` if the room has one.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,8 +18,9 @@ from counterbalance.report.crossing.words import GLOSSARY as CROSSING_GLOSSARY
 from counterbalance.report.mcq.cover import draw_cover as draw_mcq_cover
 from counterbalance.report.mcq.glossary import GLOSSARY as MCQ_GLOSSARY
 from counterbalance.report.mcq.notes import VERDICTS as MCQ_VERDICTS
+from counterbalance.report.mcq.overview import build_overview as build_mcq_overview
 from counterbalance.report.mcq.section import build_section as build_mcq_section
-from counterbalance.report.pictures import Cover, Picture
+from counterbalance.report.pictures import Cover, Figure
 from counterbalance.report.sources import Sources
 
 
@@ -43,7 +44,19 @@ class Section(Protocol):
         """How it was asked, in one or two sentences."""
 
     @property
-    def pictures(self) -> Sequence[Picture]:
+    def pictures(self) -> Sequence[Figure]:
+        """All figures, in the page's order."""
+
+
+class Overview(Protocol):
+    """What the shell needs of the view of all cells of a design."""
+
+    @property
+    def template(self) -> str:
+        """Name of the room's template."""
+
+    @property
+    def pictures(self) -> Sequence[Figure]:
         """All figures, in the page's order."""
 
 
@@ -63,6 +76,8 @@ class Room:
         The verdicts' labels, which are also classes of the style sheet, and their words.
     glossary
         Term, quantity names and meaning.
+    overview
+        Makes the view of all its cells from its sections, shown before any section; None where there is none.
     """
 
     template: str
@@ -70,10 +85,11 @@ class Room:
     cover: Callable[[str, Sources, Sequence[Any]], Cover]
     verdicts: Mapping[str, str]
     glossary: Sequence[tuple[str, str, str]]
+    overview: Callable[[Sources, Sequence[Any]], Overview] | None = None
 
 
 _ROOMS: dict[str, Room] = {
-    "mcq": Room("mcq.html.j2", build_mcq_section, draw_mcq_cover, MCQ_VERDICTS, MCQ_GLOSSARY),
+    "mcq": Room("mcq.html.j2", build_mcq_section, draw_mcq_cover, MCQ_VERDICTS, MCQ_GLOSSARY, build_mcq_overview),
     "crossing": Room(
         "crossing.html.j2", build_crossing_section, draw_crossing_cover, CROSSING_VERDICTS, CROSSING_GLOSSARY
     ),
@@ -98,12 +114,25 @@ def rooms_of(experiments: Iterable[Experiment]) -> dict[str, Room]:
     return {experiment.design: room_of(experiment) for experiment in experiments}
 
 
+def overviews_of(sources: Sources, sections: Sequence[Section]) -> dict[str, Overview]:
+    """Make the views of all cells, by design, of those designs whose rooms have one."""
+    return {
+        design: room.overview(sources, mine)
+        for design, room, mine in _by_design(sources, sections)
+        if room.overview is not None
+    }
+
+
 def covers_of(sources: Sources, sections: Sequence[Section]) -> list[Cover]:
     """Draw one cover per design, the first one named `hero`, the others with their design behind it."""
+    return [
+        room.cover("hero" if place == 0 else f"hero-{design}", sources, mine)
+        for place, (design, room, mine) in enumerate(_by_design(sources, sections))
+    ]
+
+
+def _by_design(sources: Sources, sections: Sequence[Section]) -> Iterator[tuple[str, Room, list[Section]]]:
     experiments = sources.study.config.experiments
-    covers = []
-    for place, (design, room) in enumerate(rooms_of(experiments).items()):
+    for design, room in rooms_of(experiments).items():
         mine = {experiment.id for experiment in experiments if experiment.design == design}
-        name = "hero" if place == 0 else f"hero-{design}"
-        covers.append(room.cover(name, sources, [section for section in sections if section.id in mine]))
-    return covers
+        yield design, room, [section for section in sections if section.id in mine]

@@ -16,6 +16,7 @@ from counterbalance.errors import InputError
 from counterbalance.prereg.record import FrozenRecord
 from counterbalance.report.bought import Bought, bought_paths, read_bought
 from counterbalance.report.numbers import CellNumbers, Number
+from counterbalance.scouting.outcome import skipped_cells
 
 Row = Mapping[str, Any]
 CellKey = tuple[str, str, str]
@@ -121,7 +122,10 @@ def _example(study: Study, experiment: str) -> Example:
     dataset = settings.datasets[0]
     trial = _first_row(layout.trials(experiment, dataset), SCHEMAS["trials"])
     replies = []
+    skipped = skipped_cells(study)
     for model in settings.models:
+        if f"{experiment}/{model}/{dataset}" in skipped:
+            continue
         path = layout.replies(experiment, model, dataset)
         reply = _row_of(path, SCHEMAS["replies"], trial["trial_id"])
         outcome = _row_of(layout.outcomes(experiment, model, dataset), SCHEMAS["outcomes"], trial["trial_id"])

@@ -2,16 +2,17 @@
 
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Mapping
 from typing import Literal
 
 from counterbalance.report.text import visible
 from counterbalance.report.theme import replacements
 
-_SVG = "http://www.w3.org/2000/svg"
+SVG = "http://www.w3.org/2000/svg"
 _XLINK = "{http://www.w3.org/1999/xlink}href"
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _FONT = re.compile(r"font-family:[^;]+;? ?|font: ")
-_FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 
 def finish(drawing: bytes, *, prefix: str, title: str, description: str, target: Literal["variables", "light"]) -> str:
@@ -48,10 +49,11 @@ def finish(drawing: bytes, *, prefix: str, title: str, description: str, target:
     for element in root.iter():
         for name in ("style", "fill", "stroke"):
             if name in element.attrib:
-                element.set(name, _clean_style(element.get(name, ""), colours))
+                element.set(name, clean_style(element.get(name, ""), colours))
         if "d" in element.attrib:
             element.set("d", " ".join(element.get("d", "").split()))
-    _describe(root, prefix, title, description)
+    root.set("role", "img")
+    describe(root, prefix, title, description)
     _frame(root, target)
     text = ET.tostring(root, encoding="unicode")
     return text if target == "variables" else f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
@@ -75,21 +77,22 @@ def _rename(root: ET.Element, prefix: str) -> None:
             element.set(key, _REFERENCE.sub(rf"url(#{prefix}-\1)", value))
 
 
-def _clean_style(style: str, colours: dict[str, str]) -> str:
+def clean_style(style: str, colours: Mapping[str, str]) -> str:
+    """Replace sentinel colours in a style, and drop its fonts."""
     style = _FONT.sub("", style)
     for sentinel, colour in colours.items():
         style = style.replace(sentinel, colour)
     return style
 
 
-def _describe(root: ET.Element, prefix: str, title: str, description: str) -> None:
+def describe(root: ET.Element, prefix: str, title: str, description: str) -> None:
+    """Put text alternatives in front, and name the figure by them."""
     entries = []
     for tag, text in (("title", title), ("desc", description)):
         element = ET.Element(tag, {"id": f"{prefix}-{tag}"})
         element.text = visible(text)
         entries.append(element)
     root[:0] = entries
-    root.set("role", "img")
     root.set("aria-labelledby", f"{prefix}-title {prefix}-desc")
 
 
@@ -101,5 +104,5 @@ def _frame(root: ET.Element, target: Literal["variables", "light"]) -> None:
         root.attrib.pop("height")
         root.set("class", "figure")
     else:
-        root.set("xmlns", _SVG)
-        root.set("font-family", _FONTS)
+        root.set("xmlns", SVG)
+        root.set("font-family", FONTS)

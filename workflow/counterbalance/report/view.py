@@ -1,7 +1,7 @@
 """The whole report as plain values: formats what the tables hold and computes nothing."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from counterbalance.config import Analysis, Dataset, Model, Study
@@ -9,7 +9,7 @@ from counterbalance.prereg.record import FrozenRecord
 from counterbalance.report.buying import BuyingView, view_buying
 from counterbalance.report.numbers import CellNumbers, Shown, show, show_p, writer_of
 from counterbalance.report.provenance import Provenance, view_provenance
-from counterbalance.report.sections import Room, Section, room_of, rooms_of
+from counterbalance.report.sections import Overview, Room, Section, overviews_of, room_of, rooms_of
 from counterbalance.report.sources import Row, Sources
 from counterbalance.report.text import MISSING, count, interval, listing, percent, plural, proportion
 
@@ -72,7 +72,8 @@ class ReportView:
     simulated: Sequence[str]
     size: str
     sections: Sequence[Section]
-    rooms: Sequence[Room]
+    rooms: Mapping[str, Room]
+    overviews: Mapping[str, Overview]
     predictions: Sequence[PredictionView]
     predictions_summary: str
     predictions_when: str
@@ -91,7 +92,8 @@ def view_report(sources: Sources) -> ReportView:
     """Make the whole view."""
     study = sources.study
     config = study.config
-    rooms = list(rooms_of(config.experiments).values())
+    rooms = rooms_of(config.experiments)
+    sections = [room_of(experiment).build(sources, experiment) for experiment in config.experiments]
     predictions = [_prediction(row) for row in sources.predictions]
     return ReportView(
         title=config.title,
@@ -101,8 +103,9 @@ def view_report(sources: Sources) -> ReportView:
         late=sources.chain[0].body.late,
         simulated=[model.id for model in _used_models(study) if model.vendor == "simulated"],
         size=_size(sources),
-        sections=[room_of(experiment).build(sources, experiment) for experiment in config.experiments],
+        sections=sections,
         rooms=rooms,
+        overviews=overviews_of(sources, sections),
         predictions=predictions,
         predictions_summary=_summary(predictions),
         predictions_when=_when(sources.chain),
@@ -113,7 +116,7 @@ def view_report(sources: Sources) -> ReportView:
         power=percent(config.analysis.detectable_power),
         measurable_v=proportion(config.analysis.measurable_v, 2),
         provenance=view_provenance(sources),
-        glossary=[entry for room in rooms for entry in room.glossary],
+        glossary=[entry for room in rooms.values() for entry in room.glossary],
         numbers=[(" · ".join(key), _number_rows(numbers)) for key, numbers in sources.cells.items()],
     )
 

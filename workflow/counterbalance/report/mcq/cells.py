@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from counterbalance.config import Cell
+from counterbalance.report.mcq.kinds import shape_words
 from counterbalance.report.mcq.notes import Context, lead, mixture_of, sentence, verdict_of, verdict_words
 from counterbalance.report.mcq.parts import PartRow, is_part, part_rows
 from counterbalance.report.mcq.slots import Slot, has_series, read_slots
@@ -22,12 +23,20 @@ _FACTS = (
     ("Difference of the two", "disagreement.excess"),
     ("Items whose accuracy differs by slot", "unstable_items"),
 )
+# Shown where there is such a number; no read gives them all.
+_FURTHER = (
+    ("Shape that fits best", "shape.support"),
+    ("Items whose option changes with the order", "flip_rate"),
+    ("Share of an item's usual option", "usual_share"),
+    ("Probability of all labels together", "label_mass"),
+)
 SERIES = (
     ("accuracy", "Accuracy"),
     ("picks", "Picks"),
     ("picks_when_wrong", "Picks when wrong"),
     ("label_logprob", "Log-probability, nats"),
     ("slot_bonus", "Slot bonus, nats"),
+    ("label_prior", "Prior of the label"),
 )
 # A vendor's own choice probabilities are another instrument, and the page never calls them by the same name.
 _CHOICE_HEADS = {
@@ -37,7 +46,7 @@ _CHOICE_HEADS = {
 # Head of a column, then the lines of each entry: words in front, and what is shown.
 _PUBLISHED = (
     ("χ²", (("", "chi2.published"), ("p ", "p:chi2.published"))),
-    ("V", (("", "V.published"), ("Bergsma ", "V.bergsma"))),
+    ("V", (("", "V.published"), ("by item ", "V.published.question"), ("Bergsma ", "V.bergsma"))),
     ("ρ", (("", "rho.published"),)),
     ("Mechanism", (("v0.1 ", "mechanism.v0_1"), ("v0.2 ", "mechanism.v0_2"))),
 )
@@ -54,6 +63,8 @@ _CALIBRATED = (
     ("Picks by slot", (("p ", "p:relabelling.picks"), ("Holm ", "holm:relabelling.picks"))),
     ("Shape", (("", "shape.label"),)),
 )
+# Left out where there is no such number.
+_OPTIONAL = ("V.published.question",)
 PUBLISHED_HEADS = tuple(head for head, _ in _PUBLISHED)
 CALIBRATED_HEADS = tuple(head for head, _ in _CALIBRATED)
 
@@ -121,8 +132,9 @@ def view_cell(cell: Cell, numbers: CellNumbers, labels: Sequence[str], context: 
     verdict = verdict_of(numbers)
     mixture = mixture_of(numbers)
     facts = [(term, _fact(numbers.get(name), mixture)) for term, name in _FACTS]
-    published = [[(words, _shown(numbers, source)) for words, source in lines] for _, lines in _PUBLISHED]
-    calibrated = [[(words, _shown(numbers, source)) for words, source in lines] for _, lines in _CALIBRATED]
+    facts += [(term, _fact(numbers[name], mixture)) for term, name in _FURTHER if name in numbers]
+    published = [_lines(numbers, lines) for _, lines in _PUBLISHED]
+    calibrated = [_lines(numbers, lines) for _, lines in _CALIBRATED]
     compared = [shown for entry in [*published, *calibrated] for _, shown in entry]
     heads = _CHOICE_HEADS if cell.experiment.read.kind == "decide" else {}
     v = show(numbers.get("V.corrected"))
@@ -165,6 +177,10 @@ def _without_interval(v: Number | None) -> str:
 
 
 def _fact(number: Number | None, mixture: str) -> Shown:
+    if number is not None and number.label is not None and number.estimate is not None:
+        return Shown(
+            f"{shape_words(number.label)}, in {percent(number.estimate)} of resamples", note=number.reason or ""
+        )
     shown = show(number)
     if mixture and shown.note == mixture and shown.text != MISSING:
         # Said once, at the top of the cell.
@@ -187,6 +203,11 @@ def _absent(facts: Sequence[tuple[str, Shown]]) -> list[str]:
         if shown.text == MISSING:
             reasons.setdefault(shown.note, []).append(term)
     return [f"{', '.join(terms)}: {reason}" for reason, terms in reasons.items()]
+
+
+def _lines(numbers: CellNumbers, lines: Sequence[tuple[str, str]]) -> Entry:
+    wanted = [(words, source) for words, source in lines if source not in _OPTIONAL or source in numbers]
+    return [(words, _shown(numbers, source)) for words, source in wanted]
 
 
 def _shown(numbers: CellNumbers, source: str) -> Shown:

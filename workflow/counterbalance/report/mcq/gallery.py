@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from counterbalance.config import Analysis, Cell
+from counterbalance.config import Cell
 from counterbalance.report.mcq.cells import CellView
 from counterbalance.report.mcq.figures.bonus import bonus_limit, draw_bonus
-from counterbalance.report.mcq.figures.capability import Point, draw_capability, v_limit
 from counterbalance.report.mcq.figures.hero import Panel
 from counterbalance.report.mcq.figures.picks import draw_picks
 from counterbalance.report.mcq.figures.profile import draw_profile
 from counterbalance.report.mcq.slots import has_series, in_words
-from counterbalance.report.numbers import CellNumbers, show
+from counterbalance.report.numbers import CellNumbers
 from counterbalance.report.pictures import Picture
 from counterbalance.report.text import MISSING
 
@@ -72,65 +71,6 @@ def cell_pictures(entry: Figured, limit: float) -> list[tuple[str, Picture]]:
 def _picture(entry: Figured, series: str, what: str, drawn: bytes) -> Picture:
     words = in_words(entry.view.slots, series)
     return Picture(f"{entry.stem}.{series}", f"{what}: {entry.title}", f"{what}. {words}", drawn)
-
-
-def capability_pictures(cells: Sequence[Figured], analysis: Analysis) -> list[tuple[str, Picture]]:
-    """Draw V against accuracy for the cells that have both: one figure per model, or per subset if those are fewer."""
-    drawn = [entry for entry in cells if _place(entry) is not None]
-    models = {entry.cell.model.id for entry in drawn}
-    by_model = len(models) <= len({entry.cell.dataset.id for entry in drawn})
-    facets: dict[str, list[Point]] = {}
-    for entry in drawn:
-        model, subset = entry.cell.model.id, entry.cell.dataset.id
-        facet, name = (model, subset) if by_model else (subset, model)
-        if (point := _point(entry, name)) is not None:
-            facets.setdefault(facet, []).append(point)
-    top = v_limit([point for points in facets.values() for point in points])
-    pictures = []
-    for facet, points in facets.items():
-        experiment = drawn[0].cell.experiment.id
-        picture = Picture(
-            f"{experiment}.{facet}.capability",
-            f"V against accuracy: {experiment}, {facet}",
-            "; ".join(point.words for point in points),
-            draw_capability(points, analysis.capability_band, top),
-        )
-        pictures.append((facet, picture))
-    return pictures
-
-
-def without_point(cells: Sequence[Figured]) -> list[Figured]:
-    """Return the cells that cannot be drawn because accuracy or V is missing."""
-    return [entry for entry in cells if _place(entry) is None]
-
-
-def _place(entry: Figured) -> tuple[float, float] | None:
-    accuracy, v = entry.numbers.get("accuracy"), entry.numbers.get("V.corrected")
-    if accuracy is None or accuracy.estimate is None or v is None or v.estimate is None:
-        return None
-    return accuracy.estimate, v.estimate
-
-
-def _point(entry: Figured, name: str) -> Point | None:
-    place = _place(entry)
-    if place is None:
-        return None
-    accuracy, v = entry.numbers["accuracy"], entry.numbers["V.corrected"]
-    detectable = entry.numbers.get("detectable_V")
-    words = (
-        f"{name}: accuracy {show(accuracy).text}, V {show(v).text} {show(v).interval}, smallest V it would have shown "
-        f"{show(detectable).text}, {entry.view.words.lower()}"
-    )
-    return Point(
-        name=name,
-        words=words,
-        verdict=entry.view.verdict,
-        accuracy=place[0],
-        v=place[1],
-        low=v.low,
-        high=v.high,
-        detectable=detectable.estimate if detectable else None,
-    )
 
 
 def hero_panel(entry: Figured) -> Panel:

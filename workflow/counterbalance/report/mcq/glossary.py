@@ -18,7 +18,7 @@ GLOSSARY = (
     ),
     (
         "V",
-        "V.published, V.bergsma, V.corrected",
+        "V.published, V.published.question, V.bergsma, V.bergsma.question, V.corrected",
         "Cramér's V between the correct option's slot and being correct: 0 for no association. As published it is "
         "biased upwards and never reaches 0 in noisy data; Bergsma's version removes the bias for independent calls; "
         "the corrected one allows for questions with order effects of their own, and its interval resamples whole "
@@ -39,15 +39,16 @@ GLOSSARY = (
     ("Holm p", "p_adjusted", "The p-value corrected for the number of cells in the family that the plan fixed."),
     (
         "χ², ρ, mechanism",
-        "chi2.published, rho.published, mechanism.v0_1, mechanism.v0_2",
+        "chi2.published, rho.published, rho.published.question, mechanism.v0_1, mechanism.v0_2",
         "The published method, kept for comparison: Pearson's χ² over single calls, Spearman's ρ between slot and "
         "accuracy, and the label derived from both. It treats all calls on one question as independent.",
     ),
     (
         "Shape",
-        "shape.linear, shape.first, shape.last, shape.label",
-        "Which pattern explains the accuracies by slot: a steady trend, the first slot against the rest, or the last; "
-        "undetermined where two cannot be told apart.",
+        "shape.linear, shape.first, shape.last, shape.middle, shape.label, shape.support",
+        "Which pattern explains the accuracies by slot: a steady trend, the first slot against the rest, the last, or "
+        "those between; undetermined where several cannot be told apart. Support: the share of resamples of items in "
+        "which a shape fits best.",
     ),
     (
         "Smallest V it would have shown",
@@ -57,15 +58,16 @@ GLOSSARY = (
     ),
     (
         "Slot bonus",
-        "slot_bonus.slot_J, label_logprob.slot_J",
+        "slot_bonus.slot_J, label_logprob.slot_J, label_prior.slot_J, label_mass",
         "From log-probabilities, or from a vendor's own choice probabilities where the read is `decide`: what a slot "
         "adds to the option in it, in nats, with the content taken out. "
         "+0.69 nats doubles the odds.",
     ),
     (
         "Consistency",
-        "consistency, unstable_items",
-        "Share of items answered with the same option in every order. Items whose accuracy differs between slots are "
+        "consistency, flip_rate, usual_share, unstable_items",
+        "Share of items answered with the same option in every order; of those whose option changes; and how often an "
+        "item gets its most frequent option. Items whose accuracy differs between slots are "
         "unstable, and only they can show an effect on accuracy.",
     ),
     (

@@ -14,6 +14,7 @@ VERDICTS = {
     "no_bias_seen": "No bias seen",
     "not_measurable": "Not measurable",
     "degenerate": "Degenerate",
+    "not_asked": "Not asked",
 }
 MIXED = "mixed"
 """Stands for the verdict of a cell that more than one model answered, where cells are counted."""
@@ -24,6 +25,7 @@ _ANSWERS = {
     "no_bias_seen": "Answers by position: not seen.",
     "not_measurable": "Answers by position: cannot be told.",
     "degenerate": "Answers by position: nothing to test.",
+    "not_asked": "Answers by position: not asked.",
 }
 
 
@@ -181,6 +183,7 @@ def headline(verdicts: Sequence[str], analysis: Analysis) -> str:
         "no_bias_seen": (f"shows no bias and would have shown {seen}", f"show no bias and would have shown {seen}"),
         "not_measurable": ("could not have shown it either way",) * 2,
         "degenerate": ("has nothing to test", "have nothing to test"),
+        "not_asked": ("was not asked after its scout", "were not asked after their scouts"),
         MIXED: ("was answered by more than one model", "were answered by more than one model"),
         "": ("has no verdict", "have no verdict"),
     }

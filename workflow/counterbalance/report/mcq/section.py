@@ -18,19 +18,17 @@ from counterbalance.report.mcq.cells import (
 from counterbalance.report.mcq.figures.hero import Panel
 from counterbalance.report.mcq.gallery import (
     Figured,
-    capability_pictures,
     cell_pictures,
     hero_panel,
     shared_bonus_limit,
-    without_point,
 )
-from counterbalance.report.mcq.notes import MIXED, Context, headline
+from counterbalance.report.mcq.notes import Context, headline
 from counterbalance.report.mcq.parts import PART_HEADS
+from counterbalance.report.mcq.pooled import verdict_in_count
 from counterbalance.report.pictures import Picture
 from counterbalance.report.sources import Sources
 from counterbalance.report.text import percent, plural
 
-_WIDEST = 6
 _READS = {
     "generate": "The answer is read from the text that the model writes",
     "logprob": "The answer is the option label with the highest log-probability as the next token",
@@ -58,12 +56,11 @@ class Section:
     template: str
     headline: str
     how: str
+    alone: bool
+    """Whether no other experiment has this design; what is said of all cells is then said of its own."""
     subsets: Sequence[str]
-    columns: Sequence[str]
-    matrix: Sequence[tuple[str, Sequence[CellView]]]
+    figured: Sequence[Figured]
     cells: Sequence[CellBlock]
-    capability: Sequence[tuple[str, Picture]]
-    not_drawn: Sequence[CellView]
     all_answered: str
     not_counted: Sequence[CellView]
     statuses: Sequence[StatusRow]
@@ -78,16 +75,13 @@ class Section:
     @property
     def pictures(self) -> list[Picture]:
         """All figures, in the page's order."""
-        inside = (picture for block in self.cells for _, picture in block.pictures)
-        return [*(picture for _, picture in self.capability), *inside]
+        return [picture for block in self.cells for _, picture in block.pictures]
 
 
 def build_section(sources: Sources, experiment: Experiment) -> Section:
     """Make an experiment's view from its estimates."""
-    analysis = sources.study.config.analysis
     cells = [_figured(sources, cell) for cell in sources.study.cells() if cell.experiment.id == experiment.id]
     rows = [(model, [entry for entry in cells if entry.cell.model.id == model]) for model in experiment.models]
-    columns, matrix = _matrix(experiment, cells)
     limit = shared_bonus_limit(cells)
     statuses = [row for entry in cells for row in status_rows(entry.view, entry.numbers)]
     failing = {row.cell.anchor for row in statuses}
@@ -95,14 +89,12 @@ def build_section(sources: Sources, experiment: Experiment) -> Section:
     return Section(
         id=experiment.id,
         template="mcq.html.j2",
-        headline=headline([MIXED if entry.view.mixture else entry.view.verdict for entry in cells], analysis),
+        headline=headline([verdict_in_count(entry) for entry in cells], sources.study.config.analysis),
         how=_how(experiment),
+        alone=sum(entry.design == experiment.design for entry in sources.study.config.experiments) == 1,
         subsets=experiment.datasets,
-        columns=columns,
-        matrix=matrix,
+        figured=cells,
         cells=[CellBlock(entry.view, cell_pictures(entry, limit)) for entry in cells],
-        capability=capability_pictures(cells, analysis),
-        not_drawn=[entry.view for entry in without_point(cells)],
         all_answered=f"{len(cells) - len(failing) - len(not_counted)} of {plural(len(cells), 'cell')}",
         not_counted=not_counted,
         statuses=statuses,
@@ -111,15 +103,6 @@ def build_section(sources: Sources, experiment: Experiment) -> Section:
         example=view_example(sources.examples[experiment.id]),
         panels=[(model, [hero_panel(entry) for entry in row]) for model, row in rows],
     )
-
-
-def _matrix(experiment: Experiment, cells: Sequence[Figured]) -> tuple[list[str], list[tuple[str, list[CellView]]]]:
-    """Return the matrix with models as rows, or turned where many subsets would make it too wide."""
-    models, subsets = experiment.models, experiment.datasets
-    views = {(entry.cell.model.id, entry.cell.dataset.id): entry.view for entry in cells}
-    if len(subsets) <= _WIDEST:
-        return subsets, [(model, [views[model, subset] for subset in subsets]) for model in models]
-    return models, [(subset, [views[model, subset] for model in models]) for subset in subsets]
 
 
 def _figured(sources: Sources, cell: Cell) -> Figured:

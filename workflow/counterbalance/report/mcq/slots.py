@@ -19,6 +19,7 @@ class Slot:
     picks_when_wrong: Number | None
     label_logprob: Number | None
     slot_bonus: Number | None
+    label_prior: Number | None
 
     def series(self, name: str) -> Number | None:
         number: Number | None = getattr(self, name)
@@ -33,7 +34,7 @@ def read_slots(cell: CellNumbers, labels: Sequence[str]) -> list[Slot]:
             label_of(index, labels),
             **{
                 name: cell.get(f"{name}.slot_{index}")
-                for name in ("accuracy", "picks", "picks_when_wrong", "label_logprob", "slot_bonus")
+                for name in ("accuracy", "picks", "picks_when_wrong", "label_logprob", "slot_bonus", "label_prior")
             },
         )
         for index in range(1, max(found, default=0) + 1)
