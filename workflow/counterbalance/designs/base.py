@@ -60,6 +60,12 @@ class Design:
         names: Sequence[str] = self._door("quantities").CONFIRMATORY
         return names
 
+    @property
+    def answer(self) -> Sequence[tuple[str, str, str]]:
+        """What says most about a cell: title, quantity, and which part of it (`estimate`, `interval`, ...)."""
+        columns: Sequence[tuple[str, str, str]] = self._door("quantities").ANSWER
+        return columns
+
     def describe(self, quantity: str) -> str:
         """Return what a quantity means, in one plain sentence."""
         text: str = self._door("quantities").describe(quantity)

@@ -15,6 +15,9 @@ from counterbalance.errors import ConfigError, InputError
 from counterbalance.prereg.plan import Plan
 from counterbalance.prereg.record import Parts, predictions_hash
 
+# Rows held at once: a gate is passed beside thousands of replies, in little memory.
+_SLICE = 2_048
+
 UNFROZEN = ("accounts", "money")
 """Settings on which no reply depends: who pays, how fast, and at which price."""
 
@@ -84,15 +87,15 @@ def table_digest(path: Path, schema: ArtifactSchema) -> Written:
     if not path.is_file():
         raise InputError(f"{path}: {schema.name} table is not there; run the stage that writes it")
     digest = LogicalDigest(schema.arrow)
-    stable = LogicalDigest(schema.arrow, set(schema.arrow.names) - schema.volatile)
+    stable = LogicalDigest(schema.arrow, set(schema.arrow.names) - schema.volatile) if schema.volatile else digest
     rows = 0
     try:
         with pq.ParquetFile(path) as source:
-            for batch in source.iter_batches() if source.metadata.num_rows else [_empty(source)]:
+            for batch in source.iter_batches(_SLICE) if source.metadata.num_rows else [_empty(source)]:
                 table = check_table(pa.Table.from_batches([batch]), schema, where=str(path)).combine_chunks()
                 for part in table.to_batches() or [pa.RecordBatch.from_pylist([], schema=schema.arrow)]:
-                    digest.update(part)
-                    stable.update(part)
+                    for one in {digest, stable}:
+                        one.update(part)
                 rows += batch.num_rows
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path}: not a readable Parquet file ({error}); restore it or run its stage again") from error

@@ -10,9 +10,10 @@ USABLE = ("ok", "descriptive")
 """Statuses of numbers that may be read as they are; a reason beside them is a caveat."""
 
 _NATS = ("slot_bonus.", "label_logprob.")
+_EFFECTS = ("token.", "role.", "order.", "serial.", "contrast.", "ratio_of_means.", "sd.", "tost.")
+_COUNTS = ("unstable_items", "negative.", "items.", "flagged.", "incomplete.", "sets_differ", "models_returned")
 _STATISTICS = ("relabelling.", "recentred.")
 _WRITERS: dict[str, Callable[[float], str]] = {
-    "unstable_items": lambda value: count(round(value)),
     "chi2.published": lambda value: f"{value:.2f}",
 }
 _NOT_COMPUTED = "not computed for this cell"
@@ -95,6 +96,10 @@ def writer_of(quantity: str) -> Callable[[float], str]:
     name = quantity.partition("@")[0]
     if name.startswith(_NATS):
         return nats
+    if name.startswith(_EFFECTS):
+        return lambda value: signed(value, 3)
+    if name.startswith(_COUNTS):
+        return lambda value: count(round(value))
     if name.startswith("shape."):
         return lambda value: signed(value, 3).replace("0.", ".", 1)
     if name.startswith(_STATISTICS):

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from counterbalance.config import Analysis, Dataset, Model, Study
+from counterbalance.config import Dataset, Model, Study, StudyConfig
 from counterbalance.prereg.record import FrozenRecord
 from counterbalance.report.buying import BuyingView, view_buying
 from counterbalance.report.numbers import CellNumbers, Shown, show, show_p, writer_of
@@ -112,7 +112,7 @@ def view_report(sources: Sources) -> ReportView:
         models=[(model.id, _describe_model(model)) for model in _used_models(study)],
         datasets=[_dataset(sources, dataset) for dataset in study.used_datasets()],
         buying=view_buying(list(sources.bought.values()), config.analysis),
-        plan=_plan(config.analysis),
+        plan=_plan(config),
         power=percent(config.analysis.detectable_power),
         measurable_v=proportion(config.analysis.measurable_v, 2),
         provenance=view_provenance(sources),
@@ -211,18 +211,23 @@ def _dataset(sources: Sources, dataset: Dataset) -> DatasetView:
     )
 
 
-def _plan(analysis: Analysis) -> list[tuple[str, str]]:
+def _plan(config: StudyConfig) -> list[tuple[str, str]]:
+    analysis = config.analysis
     low, high = analysis.capability_band
-    return [
-        ("Significance level", proportion(analysis.alpha, 2)),
-        ("Level of intervals", percent(analysis.level)),
-        ("Correction", f"Holm over both primary tests in all cells of the {analysis.family}"),
+    of_mcq = [
         (
             "“No bias seen” needs",
             f"{percent(analysis.detectable_power)} power to show V ≥ {proportion(analysis.measurable_v, 2)}",
         ),
         ("Middle band of accuracy", f"{percent(low)} to {percent(high)}"),
-        ("Resamples", f"{count(analysis.resamples)}; published method {count(analysis.run_resamples)}"),
+        ("Resamples of the published method", count(analysis.run_resamples)),
+    ]
+    return [
+        ("Significance level", proportion(analysis.alpha, 2)),
+        ("Level of intervals", percent(analysis.level)),
+        ("Correction", f"Holm over all confirmatory tests in all cells of the {analysis.family}"),
+        ("Resamples", count(analysis.resamples)),
+        *(of_mcq if any(experiment.design == "mcq" for experiment in config.experiments) else []),
         ("Seed", str(analysis.seed)),
     ]
 
