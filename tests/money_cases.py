@@ -72,10 +72,10 @@ def cents(number: float) -> TokenBounds:
     return TokenBounds(tokens, tokens, 0)
 
 
-def write_ledger(path: Path, attempts: list[dict]) -> None:
+def write_ledger(path: Path, attempts: list[dict], account: str = "purse") -> None:
     """Write a ledger with one call per attempt; amounts in nano-USD, `charged` missing while unknown."""
     cell = "/".join((path.parent.parent.name, path.parent.name, path.stem))
-    with Ledger(path, study="paid", cell=cell) as ledger:
+    with Ledger(path, study="paid", cell=cell, account=account) as ledger:
         for number, attempt in enumerate(attempts):
             key = f"call {number}"
             ledger.save([], [Sending(key, "{}", attempt.get("worst"))], frozen_sha256="none")

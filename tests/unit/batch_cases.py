@@ -89,6 +89,8 @@ class DepotVendor:
         self.lost_answer = False
         self.unlisted = 0
         self.looked = 0
+        self.model = "m1"
+        self.examples: list[Request] = []
 
     async def __aenter__(self):
         return self
@@ -97,7 +99,7 @@ class DepotVendor:
         return
 
     def request(self, trial: Trial) -> Request:
-        return Request("depot", None, "m1", {"max_tokens": 16}, trial.prompt, None, trial.repeat)
+        return Request("depot", None, self.model, {"max_tokens": 16}, trial.prompt, None, trial.repeat)
 
     async def ask(self, request: Request, trial: Trial) -> Reply:
         found = self.depot.outcome(request.prompt["text"], 1)
@@ -137,8 +139,9 @@ class DepotVendor:
         status = batch.get("status", self.depot.status)
         return BatchState(True, status, {"completed": len(batch["lines"])}, failed)
 
-    async def results(self, batch_id: str) -> AsyncIterator[tuple[str, Reply | TransportError]]:
+    async def results(self, batch_id: str, example: Request) -> AsyncIterator[tuple[str, Reply | TransportError]]:
         self.on("+results")
+        self.examples.append(example)
         lines = list(self.depot.batches[batch_id]["lines"])
         if self.depot.shuffled:
             lines = lines[1::2] + lines[::2][::-1]
@@ -204,6 +207,7 @@ async def run_session(
     allowance: Purse | None = None,
     settle_s: float = 0.0,
     progress: object = None,
+    place: str = "depot at its own address with no key",
     **settings: float,
 ) -> Tally:
     """Run one session over `n` prompts, as the stage would."""
@@ -220,6 +224,7 @@ async def run_session(
                 allowance=allowance,
                 account=account(**settings),
                 cell="e/m/s",
+                place=place,
                 settle_s=settle_s,
             )
 

@@ -7,15 +7,18 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from batch_cases import USAGE, Depot, DepotVendor, Killed, Purse, call, fuse, replies, session
+from batch_cases import USAGE, Depot, DepotVendor, Killed, Purse, call, echo, fuse, replies, session
 
 import counterbalance
+from counterbalance import batch
 from counterbalance.batch_parts import ENVELOPE_BYTES
 from counterbalance.errors import (
     BudgetError,
+    ConfigError,
     InputError,
     KeyRefusedError,
     OutOfFundsError,
@@ -307,15 +310,58 @@ def test_results_cut_on_the_way_are_read_again_and_nothing_is_bought_again(path:
     assert set(depot.bought.values()) == {1}
 
 
-def test_results_that_are_gone_count_at_their_worst_and_are_not_bought_again_unasked(path: Path) -> None:
+def test_results_that_are_gone_count_at_their_worst_and_are_not_bought_again_unasked(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     depot, purse = Depot(), Purse()
     vendor = DepotVendor(depot)
     vendor.result_errors = [BatchGoneError("batch-0 is gone")]
-    with pytest.raises(BatchGoneError):
+    monkeypatch.setattr(batch, "_KEPT", timedelta(0))
+    with pytest.raises(BatchGoneError, match="stay charged at their worst case"):
         session(path, vendor, N, allowance=purse)
     assert purse.helds[-1] == 100 * N
     assert session(path, vendor, N, allowance=purse).answered == N
     assert purse.helds[-1] == 107 * N
+
+
+def test_a_batch_that_a_wrong_key_cannot_see_is_not_bought_again(path: Path) -> None:
+    depot = Depot()
+    vendor = DepotVendor(depot)
+    vendor.result_errors = [BatchGoneError("batch-0 is not there")]
+    with pytest.raises(BatchGoneError, match=r"less than two days ago.*Set the right key"):
+        session(path, vendor, N)
+    # With the right key again.
+    assert session(path, vendor, N).answered == N
+    assert set(depot.bought.values()) == {1}
+
+
+def test_a_batch_is_not_looked_for_elsewhere_than_where_it_was_handed_in(path: Path) -> None:
+    depot = Depot(looks=1)
+    session(path, DepotVendor(depot), N, batch_wait_s=0.0)
+    with pytest.raises(
+        ConfigError, match=r"5 calls are in batch batch-0.*no key; the study now says depot at http://b"
+    ):
+        session(path, DepotVendor(Depot()), N, place="depot at http://b with no key")
+    assert session(path, DepotVendor(depot), N).answered == N
+    assert set(depot.bought.values()) == {1}
+
+
+def test_what_the_study_no_longer_asks_is_collected_but_not_handed_in_again(path: Path) -> None:
+    depot = Depot(lambda text, nth: None if nth == 1 and text != "prompt 0" else echo(text, nth), looks=1)
+    depot.status = "expired"
+    session(path, DepotVendor(depot), N, batch_wait_s=0.0)
+    assert session(path, DepotVendor(depot), 2).answered == 2
+    assert depot.bought == Counter({"prompt 0": 1, "prompt 1": 2, "prompt 2": 1, "prompt 3": 1, "prompt 4": 1})
+    assert replies(path, N) == complete(2)
+
+
+def test_replies_are_read_by_what_was_asked_whatever_the_study_says_by_now(path: Path) -> None:
+    depot = Depot(looks=1)
+    session(path, DepotVendor(depot), N, batch_wait_s=0.0)
+    changed = DepotVendor(depot)
+    changed.model = "m2"
+    session(path, changed, N)
+    assert [example.model for example in changed.examples] == ["m1", "m2"]
 
 
 def test_a_full_queue_makes_batches_smaller(path: Path) -> None:

@@ -6,7 +6,7 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +18,7 @@ from loopback import batches as loopback_batches
 from loopback.faults import REFUSED
 from loopback.server import WIRES
 
+from counterbalance import batch
 from counterbalance.batch_parts import ENVELOPE_BYTES
 from counterbalance.canonical import canonical_json
 from counterbalance.config.models import Account, AnthropicModel, Experiment, GoogleModel, OpenAIModel
@@ -28,7 +29,7 @@ from counterbalance.progress import SilentProgress
 from counterbalance.replies import derive_replies
 from counterbalance.vendors.anthropic_batch import AnthropicBatchVendor
 from counterbalance.vendors.anthropic_vendor import wire_body as anthropic_body
-from counterbalance.vendors.base import Reply, TransportError
+from counterbalance.vendors.base import Reply, Request, TransportError
 from counterbalance.vendors.batch_ids import BatchGoneError, HopelessError, RunId
 from counterbalance.vendors.batch_talk import read_lines, write_lines
 from counterbalance.vendors.google_batch import GoogleBatchVendor
@@ -38,6 +39,8 @@ from counterbalance.vendors.openai_vendor import wire_body as openai_body
 from counterbalance.vendors.wire import Received
 
 N = 5
+# What a reply is read by: no log-probabilities were asked.
+EXAMPLE = Request("any", None, "m", {"endpoint": "generateContent"}, {"text": ""}, None, 0)
 KEY = "canary-key-0123456789abcdef"
 VENDORS: dict[str, tuple[Any, Any, str]] = {
     "openai": (OpenAIModel, OpenAIBatchVendor, "/openai/v1"),
@@ -364,12 +367,15 @@ def test_anthropic_cannot_tell_whose_a_batch_is_before_it_has_ended() -> None:
 
 
 @ALL
-def test_a_batch_that_is_gone_says_so(path: Path, name: str) -> None:
+def test_a_batch_that_is_gone_says_so(path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(server: Loopback, url: str) -> None:
         vendor = make(name, url)
         await run_session(path, vendor, N, batch_wait_s=0.0)
         server.batches.batches.clear()
-        with pytest.raises(BatchGoneError, match="no longer there"):
+        with pytest.raises(BatchGoneError, match=r"is not there.*another organisation"):
+            await run_session(path, vendor, N)
+        monkeypatch.setattr(batch, "_KEPT", timedelta(0))
+        with pytest.raises(BatchGoneError, match=r"is not there.*buys them anew"):
             await run_session(path, vendor, N)
         assert (await run_session(path, vendor, N)).answered == N
 
@@ -478,7 +484,7 @@ def test_google_results_within_the_job_and_the_numbers_of_their_errors() -> None
     job = google_job("JOB_STATE_SUCCEEDED", response={"inlinedResponses": {"inlinedResponses": entries}})
 
     async def read() -> dict:
-        return {key: outcome async for key, outcome in google(job).results("batches/1")}
+        return {key: outcome async for key, outcome in google(job).results("batches/1", EXAMPLE)}
 
     found = asyncio.run(read())
     assert isinstance(found["a"], Reply)
@@ -494,7 +500,7 @@ def test_anthropic_errors_of_single_calls() -> None:
     def outcome(kind: str, message: str = "words") -> Any:
         error = {"type": "error", "error": {"type": kind, "message": message}}
         line = {"custom_id": "a", "result": {"type": "errored", "error": error}}
-        return vendor._line(json.loads(json.dumps(line)), vendor._pattern(vendor._fixed))
+        return vendor._line(json.loads(json.dumps(line)), EXAMPLE)
 
     assert outcome("overloaded_error").kind == "overload"
     assert outcome("api_error").kind == "server"
@@ -502,6 +508,22 @@ def test_anthropic_errors_of_single_calls() -> None:
     assert isinstance(outcome("billing_error").stop, OutOfFundsError)
     assert isinstance(outcome("invalid_request_error", "top_k: Extra inputs are not permitted").stop, VendorError)
     assert outcome("invalid_request_error", "prompt is too long: 300000 tokens").status == "unavailable"
+
+
+@ALL
+def test_a_batch_that_was_created_is_not_taken_for_refused(name: str) -> None:
+    async def scenario(_server: Loopback, url: str) -> None:
+        vendor = make(name, url)
+
+        async def created(sending: Any, _seconds: float) -> Any:
+            sending.close()
+            return Received.of(201, {}, '{"id": "new-1", "name": "new-1"}')
+
+        async with vendor:
+            vendor._try = created
+            assert await vendor.submit(str(RunId.new(1)), [("a", call(vendor, 0).request)]) == "new-1"
+
+    on_loopback(scenario)
 
 
 @ALL

@@ -151,6 +151,22 @@ def test_a_wait_beyond_the_deadline_ends_the_session_at_once(run: Run) -> None:
     assert len(vendor.asked) == 6 + tally.transport_errors == len(run.rows("1"))
 
 
+def test_a_server_that_asked_for_nothing_is_not_said_to_have_asked(run: Run) -> None:
+    vendor = ScriptedVendor({f"i00{n}": [TransportError("HTTP 429", kind="rate_limit")] for n in range(5)})
+    tally = run(vendor, retry=RetryPolicy(tries=20, pause_s=0.0, deadline_s=1e-9))
+    assert "without a hint, mean to wait" in str(tally.stopped)
+
+
+def test_a_pause_that_an_earlier_session_was_told_ends_this_one_at_once(run: Run) -> None:
+    class Paused(Purse):
+        def admit(self, wanted, *, held, in_flight) -> Admission:
+            return Admission(0, 86_000.0, "the vendor asked to wait a day") if wanted else Admission(0)
+
+    vendor = ScriptedVendor()
+    assert run(vendor, allowance=Paused()).stopped == "the vendor asked to wait a day"
+    assert vendor.asked == []
+
+
 def test_a_sending_ends_after_its_time_however_the_server_drips(run: Run) -> None:
     class Dripping(ScriptedVendor):
         async def ask(self, request, trial):

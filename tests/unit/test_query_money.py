@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,14 @@ from query_cases import FROZEN, open_gate
 
 from counterbalance.artifacts import read_record
 from counterbalance.config import Study
-from counterbalance.errors import BudgetError, ConfigError, KeyRefusedError, OutOfFundsError, PendingError
+from counterbalance.errors import (
+    BudgetError,
+    ConfigError,
+    KeyRefusedError,
+    OutOfFundsError,
+    PendingError,
+    VendorError,
+)
 from counterbalance.exchange import reply_text
 from counterbalance.ledger import Attempt, Ledger, held_nano_usd, read_sessions
 from counterbalance.ledger.batches import Batches
@@ -234,7 +242,9 @@ class ChatDepot(DepotVendor):
     """A depot that takes chats."""
 
     def request(self, trial):
-        return Request("depot", None, "m1", {"max_tokens": 16}, {"text": json.dumps(trial.prompt)}, None, trial.repeat)
+        return Request(
+            "depot", None, self.model, {"max_tokens": 16}, {"text": json.dumps(trial.prompt)}, None, trial.repeat
+        )
 
 
 def test_a_live_session_does_not_buy_what_is_in_a_batch(make, use) -> None:
@@ -242,13 +252,46 @@ def test_a_live_session_does_not_buy_what_is_in_a_batch(make, use) -> None:
     use(depot)
     with pytest.raises(PendingError):
         run(make(account={"mode": "batch", "batch_poll_s": 0.01, "batch_wait_s": 0.0}))
-    with pytest.raises(ConfigError, match=r"12 calls of this cell are in 1 batch.*mode: batch"):
+    with pytest.raises(ConfigError, match=r"12 of the calls.*mode: batch.*collect them first: "):
         run(make())
     study = make(account={"mode": "batch", "batch_poll_s": 0.01, "batch_wait_s": 10.0})
     run(study)
     assert set(depot.depot.bought.values()) == {1}
     # Nothing is open any more, so live sessions go on as ever.
     assert run(make()).new == 0
+
+
+def test_a_call_that_is_in_no_batch_may_be_asked_live_beside_one(make, use) -> None:
+    depot = ChatDepot(Depot(looks=2))
+    use(depot)
+    account = {"mode": "batch", "batch_poll_s": 0.01, "batch_wait_s": 0.0}
+    study = make(account=account)
+    with pytest.raises(PendingError):
+        run(study)
+    cell = study.cell(*CELL)
+    # What a preflight of the same study would be told.
+    with pytest.raises(ConfigError, match=r"would be bought again; collect them first: counterbalance query"):
+        ask_calls(study, cell, limit=1, live=True, progress=make_progress("none"))
+    # The study was changed since, so its calls are others.
+    depot.model = "m2"
+    assert len(ask_calls(study, cell, limit=1, live=True, progress=make_progress("none"))) == 1
+
+
+def test_replies_cut_at_a_lower_limit_say_nothing_of_a_higher_one(tmp_path: Path, monkeypatch, use) -> None:
+    study = paid_study(tmp_path)
+    write_trials(study, items=12)
+    monkeypatch.setattr(gate, "check_gate", open_gate(study))
+    short = use(Vendor())
+    short.answer = Reply("truncated", reason="length", text="The", input_tokens=80, output_tokens=10)
+    with pytest.raises(VendorError, match="50 of the first 50 replies were cut"):
+        run(study)
+
+    class Longer(Vendor):
+        def request(self, trial):
+            return replace(super().request(trial), parameters={"max_completion_tokens": 64})
+
+    use(Longer())
+    assert run(study).new == 72
 
 
 def test_a_batch_is_closed_although_nothing_is_pending_any_more(make, use) -> None:

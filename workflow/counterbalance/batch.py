@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 
 from counterbalance.batch_parts import Parts, Ready, match_results, request_of
 from counterbalance.config.vendors import Account
-from counterbalance.errors import CounterbalanceError, InputError, VendorError, VerificationError
+from counterbalance.errors import ConfigError, CounterbalanceError, InputError, VendorError, VerificationError
 from counterbalance.exchange import Call, Guard, Tally, reply_text
 from counterbalance.ledger import Attempt, Ledger, Sending
 from counterbalance.ledger.batches import Batches, Closed, OpenBatch
@@ -29,6 +29,8 @@ from counterbalance.vendors.batch_ids import BatchGoneError, HopelessError, RunI
 _SETTLE_S = 60.0
 _LONGEST_PAUSE_S = 3600.0
 _WINDOW = timedelta(hours=24)
+# Every vendor keeps a batch and its results for this long.
+_KEPT = timedelta(days=2)
 # Batches that a message names.
 _NAMED = 3
 
@@ -44,6 +46,7 @@ async def run_batches(
     allowance: Allowance | None,
     account: Account,
     cell: str,
+    place: str,
     settle_s: float = _SETTLE_S,
 ) -> Tally:
     """Collect what earlier sessions handed in, hand in the rest, and wait for it as long as the account says.
@@ -69,6 +72,8 @@ async def run_batches(
         call is handed in in one session (`tries`).
     cell
         Name of the cell, for messages.
+    place
+        Where batches are handed in, and with which key, in words.
     settle_s
         How old an intention must be before a vendor that does not list the batch is believed (seconds).
 
@@ -79,12 +84,14 @@ async def run_batches(
 
     Raises
     ------
+    ConfigError
+        If a batch of an earlier session was handed in elsewhere or with another key.
     VerificationError
         If results came back under ids that were not handed in, or twice under one id.
     VendorError, OutOfFundsError, KeyRefusedError, BudgetError
         If nothing more can be handed in; what the vendor has already is collected by the next session.
     """
-    session = _Session(vendor, ledger, frozen_sha256, progress, guard, allowance, account, cell, settle_s)
+    session = _Session(vendor, ledger, frozen_sha256, progress, guard, allowance, account, cell, place, settle_s)
     return await session.run(calls)
 
 
@@ -98,6 +105,7 @@ class _Session:
     allowance: Allowance | None
     account: Account
     cell: str
+    place: str
     settle_s: float
     tally: Tally = field(default_factory=Tally)
     error: Exception | None = None
@@ -113,6 +121,13 @@ class _Session:
         self.deadline = time.monotonic() + self.account.batch_wait_s
 
     async def run(self, calls: Iterator[Call]) -> Tally:
+        for batch in self.open.values():
+            if batch.place != self.place:
+                raise ConfigError(
+                    f"{self.cell}: {batch.calls} calls are in batch {batch.batch_id or batch.run_id}, which was handed "
+                    f"in to {batch.place}; the study now says {self.place}, where it cannot be found. Change that back "
+                    "and run the same command again to collect it first"
+                )
         held = {key for run_id in self.open for key in self.batches.calls(run_id)}
         self.parts = Parts(calls, held, self.batches.request_text)
         try:
@@ -164,8 +179,22 @@ class _Session:
             except TransportError as error:
                 self._note(error)
             except BatchGoneError as error:
-                self._close(batch, "gone", [], str(error))
-                raise
+                raise self._missed(batch, error) from None
+
+    def _missed(self, batch: OpenBatch, error: BatchGoneError) -> BatchGoneError:
+        """Give up a batch that the vendor no longer has, but only when it is old enough for that."""
+        until = batch.intended_at + _KEPT
+        if datetime.now(UTC) < until:
+            return BatchGoneError(
+                f"{self.cell}: {error}. It was handed in to {self.place} less than two days ago, and vendors keep "
+                "batches longer than that: a key of another organisation or project does not see it. Set the right "
+                f"key and run the same command again; from {until:%Y-%m-%d %H:%M} UTC on it counts as gone"
+            )
+        self._close(batch, "gone", [], str(error))
+        return BatchGoneError(
+            f"{self.cell}: {error}. Its calls may have been paid for and stay charged at their worst case; running the "
+            "same command again buys them anew"
+        )
 
     async def _look(self, batch: OpenBatch) -> None:
         batch_id = batch.batch_id or await self._find(batch)
@@ -198,7 +227,8 @@ class _Session:
     async def _collect(self, batch: OpenBatch, batch_id: str, state: BatchState) -> None:
         run = RunId.parse(batch.run_id)
         ids = {run.custom_id(key): key for key in self.batches.calls(batch.run_id)}
-        results = await match_results(self.vendor.results(batch_id), ids)
+        example = request_of(self.batches.request_text(next(iter(ids.values()))))
+        results = await match_results(self.vendor.results(batch_id, example), ids)
         # What a vendor did not get to is not charged; what it lost without a word may be.
         lost = state.status not in ("expired", "cancelled")
         absent = TransportError(f"the batch ended ({state.status}) without this call", maybe_billed=lost)
@@ -296,9 +326,10 @@ class _Session:
             return part
         wanted = [self.vendor.bounds(ready.request) for ready in part]
         held = self.ledger.held
-        granted = self.allowance.admit(wanted, held=held, in_flight=self._in_flight).granted
-        self.parts.give_back(part[granted:])
-        return part[:granted]
+        admission = self.allowance.admit(wanted, held=held, in_flight=self._in_flight)
+        self.tally.last_error = admission.paused or self.tally.last_error
+        self.parts.give_back(part[admission.granted :])
+        return part[: admission.granted]
 
     async def _hand_in(self, part: Sequence[Ready]) -> None:
         run = RunId.new(len(part))
@@ -313,6 +344,7 @@ class _Session:
                 )
                 for ready in part
             ],
+            place=self.place,
         )
         self.open[batch.run_id] = batch
         self.tally.sent += len(part)

@@ -1,7 +1,7 @@
 """The calls of a batch run: split into what fits one batch, and matched with what came back."""
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from counterbalance.canonical import parse_json
@@ -38,8 +38,9 @@ class Parts:
         Finds the stored text of a call that was handed in before.
     """
 
-    def __init__(self, calls: Iterator[Call], skip: Container[str], text_of: Callable[[str], str]) -> None:
-        self._calls, self._skip, self._text_of = calls, skip, text_of
+    def __init__(self, calls: Iterator[Call], skip: Iterable[str], text_of: Callable[[str], str]) -> None:
+        self._calls, self._skip, self._text_of = calls, set(skip), text_of
+        self._passed: set[str] = set()
         self._back: deque[Ready] = deque()
         self._again: deque[str] = deque()
 
@@ -60,8 +61,12 @@ class Parts:
         self._back.extendleft(reversed(part))
 
     def again(self, keys: Sequence[str]) -> None:
-        """Queue calls that were handed in before and did not come back."""
-        self._again.extend(keys)
+        """Queue calls that were handed in before and did not come back, if they are still wanted.
+
+        A batch of an earlier session may hold calls that the study, changed since, no longer asks.
+        """
+        self._again.extend(key for key in keys if key in self._passed)
+        self._skip.difference_update(keys)
 
     def is_empty(self) -> bool:
         """Tell whether nothing is left to hand in."""
@@ -77,6 +82,7 @@ class Parts:
             text = self._text_of(key)
             return Ready(key, text, request_of(text))
         for call in self._calls:
+            self._passed.add(call.key)
             if call.key not in self._skip:
                 return Ready(call.key, call.text, call.request)
         return None

@@ -83,6 +83,11 @@ def _settle(value: Json) -> Json:
     raise _UnsureError
 
 
+def utf8_text(text: str) -> str:
+    """Return a text as UTF-8 can hold it: a lone surrogate, which JSON can carry, becomes U+FFFD."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 def sha256_bytes(data: bytes) -> str:
     """Digest of a byte string, written `sha256:<hex>`."""
     return "sha256:" + hashlib.sha256(data).hexdigest()

@@ -177,6 +177,8 @@ class Engine:
         # What came back in this round is in the ledger only now, so its money was not counted as free yet.
         self._credited = bool(ended)
         self._ask_again_at = time.monotonic() + (admission.wait_s or 0.0)
+        if admission.paused is not None:
+            self._stop(admission.paused)
         answered = sum(entry.status is not None for entry in finished)
         if answered:
             if self._allowance is not None:
@@ -255,7 +257,7 @@ class Engine:
         if trouble.kind in ("rate_limit", "overload"):
             pause = self._lane.troubled(job.number, trouble.wait_s)
             if pause is not None:
-                self._pause_lane(pause)
+                self._pause_lane(pause, hinted=trouble.wait_s is not None)
             floor = max(floor, self._lane.opens_in())
         job.timeouts += trouble.kind == "timeout"
         ready = time.monotonic() + floor + self._retry.pause(job.tries)
@@ -267,11 +269,12 @@ class Engine:
         if self._failed_in_a_row >= _HOPELESS:
             self._stop(f"{_HOPELESS} calls in a row failed at every try")
 
-    def _pause_lane(self, seconds: float) -> None:
+    def _pause_lane(self, seconds: float, *, hinted: bool) -> None:
         self._pause_all = max(seconds, self._pause_all or 0.0)
         deadline = self._retry.deadline_s
         if deadline is not None and seconds > deadline:
-            self._stop(f"the server asks to wait {seconds:.0f} s, longer than the account's deadline_s: {deadline:.0f}")
+            who = "the server asks to wait" if hinted else "rate limits or overload, without a hint, mean to wait"
+            self._stop(f"{who} {seconds:.0f} s, longer than the account's deadline_s: {deadline:.0f}")
 
     def _stop(self, why: str) -> None:
         self._tally.stopped = self._tally.stopped or why

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from counterbalance.canonical import Json, canonical_json
+from counterbalance.canonical import Json, canonical_json, utf8_text
 from counterbalance.errors import InputError
 from counterbalance.vendors.base import Reply, Request, Trial
 
@@ -76,7 +76,7 @@ def reply_text(reply: Reply, *, latency_ms: float | None = None) -> str:
 
 def _mend(value: Json) -> Json:
     if isinstance(value, str):
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return utf8_text(value)
     if isinstance(value, list | tuple):
         return [_mend(entry) for entry in value]
     return value

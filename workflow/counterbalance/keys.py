@@ -5,10 +5,13 @@ import os
 import re
 import traceback
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from counterbalance.config.vendors import Account
 from counterbalance.errors import ConfigError, KeyRefusedError
+
+if TYPE_CHECKING:
+    from counterbalance.config.vendors import Account
 
 NO_KEY = "none"
 """What the SDKs, which insist on a key, are given for a server that needs none."""
@@ -25,6 +28,9 @@ _PATTERNS = re.compile(
     r"|(?i:(?:x-api-key|x-goog-api-key|api-key|authorization)[\"']?\s*[:=]\s*[\"']?(?:bearer\s+)?)[^\s\"',;]+"
     r"|(?i:\bbearer\s+)[^\s\"',;]+"
 )
+
+# Narrower than what is redacted, so that no name of a file or a model is taken for a key.
+_SURELY = re.compile(r"\b(?:sk-|xai-|gsk_)(?=[\w-]*\d)[\w-]{20,}|\bAIza[\w-]{30,}|(?i:\bbearer\s+\S{8,})")
 
 _SDK_LOGGERS = ("openai", "anthropic", "google_genai", "google.genai", "httpx2", "httpcore2", "httpx", "httpcore")
 
@@ -82,7 +88,16 @@ redact = Redactor()
 """The redactor of this process."""
 
 
-def read_key(account: Account) -> str:
+def holds_key(value: object) -> bool:
+    """Tell whether a setting, or anything in it, looks like a key."""
+    if isinstance(value, Mapping):
+        return any(holds_key(part) for pair in value.items() for part in pair)
+    if isinstance(value, list | tuple):
+        return any(map(holds_key, value))
+    return isinstance(value, str) and _SURELY.search(value) is not None
+
+
+def read_key(account: "Account") -> str:
     """Return the key of an account, and have it redacted from then on.
 
     Raises

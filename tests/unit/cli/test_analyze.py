@@ -52,7 +52,9 @@ def test_the_published_cell_comes_out_from_each_table_that_fits_it(runs, wrong_b
     assert rows["rho.published"]["estimate"] == pytest.approx(-0.3162, abs=5e-5)
     assert rows["mechanism.v0_1"]["label"] == "content_ambiguity"
     assert rows["mechanism.v0_2"]["label"] == "inactive"
-    assert rows["verdict"]["label"] == "not_measurable"
+    # Eight wrong calls in eight items: the test finds V = .10 with power .81, V = .095 with .77, so it just could have.
+    assert rows["verdict"]["label"] == "no_bias_seen"
+    assert 0.09 < rows["detectable_V"]["estimate"] < 0.10
     assert (rows["accuracy"]["n_items"], rows["accuracy"]["n_calls"]) == (50, 1200)
 
 

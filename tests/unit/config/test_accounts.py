@@ -7,6 +7,7 @@ from counterbalance.config import load_study
 from counterbalance.config.checks import is_dated
 from counterbalance.config.models import AnthropicModel, GoogleModel, OpenAIModel
 from counterbalance.errors import ConfigError
+from counterbalance.keys import holds_key
 
 SECRET = "sk-not-to-be-repeated"
 DATED = {"openai": "gpt-6-luna-2026-08-01", "anthropic": "claude-haiku-4-5-20251001", "google": "gemini-3-flash-001"}
@@ -143,6 +144,31 @@ def test_credentials_in_an_address_are_refused_and_not_repeated(tmp_path, addres
     with pytest.raises(ConfigError, match=r"models\.0\.base_url: it holds credentials or a query") as caught:
         load_study(write(tmp_path, paid(base_url=address)))
     assert SECRET not in str(caught.value)
+
+
+KEY = "sk-proj-" + "a1B2" * 8
+
+
+@pytest.mark.parametrize(
+    ("model", "account", "expected"),
+    [
+        ({}, {"key_env": KEY}, r"accounts\.0\.key_env: expected the name of an environment variable"),
+        ({}, {"api_key": KEY}, r"accounts\.0\.api_key: no such key"),
+        ({}, {"cap_usd": KEY}, r"accounts\.0\.cap_usd: expected a number"),
+        ({"extra": {"metadata": [{"token": KEY}]}}, {}, r"models\.0\.extra: it holds what looks like a key"),
+        ({"extra": {"authorization": f"Bearer {KEY}"}}, {}, r"models\.0\.extra: it holds what looks like a key"),
+        ({"base_url": f"https://host/{KEY}/v1"}, {}, r"models\.0\.base_url: it holds what looks like a key"),
+    ],
+)
+def test_a_key_in_the_study_file_is_refused_and_not_repeated(tmp_path, model, account, expected) -> None:
+    with pytest.raises(ConfigError, match=expected) as caught:
+        load_study(write(tmp_path, paid(**model), account=account))
+    assert KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["sk_items_of_the_first_kind.csv", "pk-draft", "Bearer of news", "gpt-4o-2024-08-06"])
+def test_what_only_resembles_a_key_is_none(text) -> None:
+    assert not holds_key({"name": [text]})
 
 
 def test_all_that_is_wrong_is_told_at_once_each_with_its_line(tmp_path) -> None:

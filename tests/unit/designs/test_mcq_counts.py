@@ -55,8 +55,9 @@ def test_counts_follow_from_the_outcomes() -> None:
     assert counts.wrong_picks.tolist() == [[1, 0], [0, 0]]
     assert (counts.n_items, counts.n_calls) == (2, 4)
     assert counts.status[:, STATUSES.index("refused")].tolist() == [[0, 0], [0, 1]]
+    # Item b was answered once, so its choice cannot have changed.
     assert counts.consistent is not None
-    assert counts.consistent.tolist() == [False, True]
+    assert counts.consistent.tolist() == [False]
 
 
 def test_items_without_a_key_count_for_picks_only() -> None:
@@ -70,14 +71,14 @@ def test_items_without_a_key_count_for_picks_only() -> None:
 def test_items_of_one_group_are_one_unit_and_stay_consistent_each() -> None:
     (counts,) = count_strata(
         table(
-            outcome("a", 0, 0, 0, group_id="g", option_id="o1"),
-            outcome("b", 0, 0, 1, group_id="g", option_id="o2"),
+            *(outcome("a", index, index, index, group_id="g", option_id="o1") for index in (0, 1)),
+            *(outcome("b", index, 0, 1 - index, group_id="g", option_id=f"o{index}") for index in (0, 1)),
         )
     )
-    assert counts.correct.tolist() == [[1, 0]]
-    assert counts.scored.tolist() == [[2, 0]]
+    assert counts.correct.tolist() == [[2, 1]]
+    assert counts.scored.tolist() == [[3, 1]]
     assert counts.consistent is not None
-    assert counts.consistent.tolist() == [True, True]
+    assert counts.consistent.tolist() == [True, False]
 
 
 def test_each_number_of_options_is_a_stratum_and_the_largest_comes_first() -> None:
@@ -97,12 +98,15 @@ def test_logprobs_keep_their_item_and_the_option_behind_each_slot() -> None:
     (counts,) = count_strata(
         table(
             outcome("a", 0, 0, None, outcome="unavailable", arrangement=["o1", "o2"]),
-            outcome("b", 0, 0, 0, arrangement=["o2", "o1"], **nats),
-            outcome("b", 1, 1, 0, arrangement=["o1", "o2"], **nats),
+            outcome("b", 0, 0, 0, arrangement=["o2", "o1"], label_mass=0.5, **nats),
+            outcome("b", 1, 1, 0, arrangement=["o1", "o2"], label_mass=0.25, **nats),
         )
     )
     assert counts.nats is not None
     assert counts.nats.item.tolist() == [0, 0]
+    assert counts.nats.unit.tolist() == [0]
+    assert counts.label_mass.tolist() == [0, 0.75]
+    assert counts.weighed.tolist() == [0, 2]
     assert counts.nats.logprobs.tolist() == [[-0.1, -2.0]] * 2
     assert counts.nats.censored.tolist() == [[False, True]] * 2
     first, second = counts.nats.option.tolist()

@@ -114,6 +114,46 @@ def test_a_failed_save_keeps_nothing_of_it(path: Path) -> None:
         assert ledger.attempts(key) == 1
 
 
+def test_a_ledger_deleted_while_it_is_written_is_put_back(path: Path) -> None:
+    with open_ledger(path) as ledger:
+        ledger.save([], [request(1), request(2)], frozen_sha256=FROZEN)
+        for file in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
+            file.unlink()
+        with pytest.raises(InputError, match=r"deleted or replaced.*is back in its place"):
+            ledger.save([Attempt(request(1).call_sha256, "answered", reply=REPLY)], [], frozen_sha256=FROZEN)
+    with open_ledger(path) as ledger:
+        assert ledger.answered == {request(1).call_sha256}
+        assert ledger.attempts(request(2).call_sha256) == 1
+
+
+def test_a_ledger_replaced_while_it_is_written_is_saved_beside(path: Path) -> None:
+    with open_ledger(path) as ledger:
+        ledger.save([], [request(1)], frozen_sha256=FROZEN)
+        path.unlink()
+        path.write_bytes(b"")
+        with pytest.raises(InputError, match=r"deleted or replaced.*was saved to"):
+            ledger.save([Attempt(request(1).call_sha256, "answered", reply=REPLY)], [], frozen_sha256=FROZEN)
+    for file in path.parent.glob(f"{path.name}*"):
+        file.unlink()
+    (saved,) = path.parent.glob("*.rescued-*")
+    saved.rename(path)
+    with open_ledger(path) as ledger:
+        assert ledger.answered == {request(1).call_sha256}
+
+
+def test_text_that_no_utf8_file_can_hold_does_not_cost_the_replies_beside_it(path: Path) -> None:
+    good, bad = request(1), request(2)
+    with open_ledger(path) as ledger:
+        ledger.save([], [good, bad], frozen_sha256=FROZEN)
+        ended = [
+            Attempt(good.call_sha256, "answered", reply=REPLY),
+            Attempt(bad.call_sha256, "transport_error", detail="HTTP 500: \ud83d"),
+        ]
+        ledger.save(ended, [], frozen_sha256=FROZEN)
+        assert ledger.answered == {good.call_sha256}
+        assert ("HTTP 500: \ufffd",) in ledger.select("SELECT detail FROM attempts")
+
+
 def test_the_first_statuses_follow_the_order_of_sending(path: Path) -> None:
     calls = [request(number) for number in range(4)]
     with open_ledger(path) as ledger:
@@ -121,7 +161,9 @@ def test_the_first_statuses_follow_the_order_of_sending(path: Path) -> None:
         for index, status in ((3, "ok"), (0, "truncated"), (2, "empty")):
             reply = canonical_json({"status": status}).decode()
             ledger.save([Attempt(calls[index][0], "answered", reply=reply)], [], frozen_sha256=FROZEN)
-        assert ledger.first_statuses(2) == ["truncated", "empty"]
+        everything = {call.call_sha256 for call in calls}
+        assert ledger.first_statuses(2, everything) == ["truncated", "empty"]
+        assert ledger.first_statuses(2, everything - {calls[0].call_sha256}) == ["empty", "ok"]
 
 
 def test_what_was_written_down_but_not_sent_leaves_no_trace(path: Path) -> None:

@@ -10,7 +10,9 @@ from money_cases import CENT, cents, paid_study, write_ledger
 
 from counterbalance.config import Study
 from counterbalance.errors import BudgetError, InputError
+from counterbalance.ledger import held_nano_usd
 from counterbalance.spending.allowance import CellAllowance, open_allowance
+from counterbalance.spending.budget import read_budgets
 from counterbalance.vendors.base import Reply, TokenBounds
 
 DATASETS = ("sums", "words", "signs")
@@ -181,6 +183,52 @@ def test_a_pause_holds_all_cells_of_the_account_and_ends(tmp_path) -> None:
             assert held_back.wait_s == pytest.approx(20.0)
         clock.now += 20.0
         assert two.admit([cents(1)], held=0, in_flight=0).granted == 1
+
+
+def test_a_pause_longer_than_calls_may_wait_is_said_and_is_a_day_at_most(tmp_path) -> None:
+    study, clock = paid_study(tmp_path, account={"deadline_s": 900.0}), Clock()
+    with allowance(study, clock=clock) as money:
+        money.pause(600.0)
+        assert money.admit([cents(1)], held=0, in_flight=0).paused is None
+        money.pause(1e300)
+        found = money.admit([cents(1)], held=0, in_flight=0)
+        assert (found.granted, found.wait_s) == (0, 86_400.0)
+        assert "wait, and 86400 s of it are left, longer than its deadline_s: 900" in (found.paused or "")
+        assert str(study.layout.purse) in (found.paused or "")
+        clock.now += 86_400.0
+        assert money.admit([cents(1)], held=0, in_flight=0).granted == 1
+
+
+def test_a_batch_about_to_enter_its_ledger_is_not_overwritten_by_who_reads_the_ledger_before(tmp_path) -> None:
+    study = paid_study(tmp_path, study_cap=0.10, account={"mode": "batch"}, datasets=DATASETS)
+    with allowance(study) as first:
+        assert first.admit([cents(3)] * 3, held=0, in_flight=0).granted == 3
+        # Opened between the reservation and the ledger's commit.
+        with allowance(study, "words") as second:
+            write_ledger(ledger(study, "sums"), [{"worst": 3 * CENT}] * 3)
+            assert second.admit([cents(3)], held=0, in_flight=0).granted == 0
+
+
+def test_what_an_account_paid_stays_its_own_when_the_model_gets_another(tmp_path) -> None:
+    # The model had account `first` once; now `purse` pays, whose cap is ten cents.
+    study = paid_study(tmp_path, account={"cap_usd": 0.10}, datasets=DATASETS)
+    for dataset in ("sums", "words"):
+        write_ledger(ledger(study, dataset), [{"worst": 9 * CENT, "charged": 9 * CENT}], account="first")
+    held = held_nano_usd(ledger(study, "sums"))
+    for _ in ("fresh", "with rows of both accounts"):
+        with allowance(study) as money:
+            assert money.admit([cents(3)] * 4, held=held, in_flight=0).granted == 3
+            assert money.admit([], held=held, in_flight=0).granted == 0
+    assert read_budgets(study)[1]["purse"].spent == 0
+    assert read_budgets(study)[0].spent == 18 * CENT
+
+
+def test_what_a_model_that_is_gone_cost_counts_for_the_account_that_paid_it(tmp_path) -> None:
+    study = paid_study(tmp_path, account={"cap_usd": 0.10})
+    write_ledger(study.layout.ledger("letters", "gone", "sums"), [{"worst": 9 * CENT, "charged": 9 * CENT}])
+    with allowance(study) as money, pytest.raises(BudgetError, match=r"accounts\.purse\.cap_usd is \$0\.10, of which"):
+        money.admit([cents(3)], held=0, in_flight=0)
+    assert read_budgets(study)[1]["purse"].spent == 9 * CENT
 
 
 def test_a_full_cap_stops_during_a_pause_too(tmp_path) -> None:

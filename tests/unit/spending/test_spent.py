@@ -1,6 +1,5 @@
 from money_cases import CENT, paid_study, write_ledger
 
-from counterbalance.spending.purse import Held
 from counterbalance.spending.spent import at_worst_nano_usd, held_by_cell
 
 ATTEMPTS = [
@@ -16,7 +15,7 @@ def test_a_cell_holds_what_was_charged_and_the_worst_case_of_what_is_not_known(t
     study = paid_study(tmp_path)
     path = study.layout.ledger("letters", "bought", "sums")
     write_ledger(path, ATTEMPTS)
-    assert held_by_cell(study) == {"letters/bought/sums": Held("purse", 13 * CENT)}
+    assert held_by_cell(study) == {("letters/bought/sums", "purse"): 13 * CENT}
     assert at_worst_nano_usd(path) == 12 * CENT
 
 

@@ -120,6 +120,17 @@ def test_cluster_weights_draw_as_many_items_as_there_are():
         next(weight_blocks(7, 0, np.random.default_rng(1)))
 
 
+@pytest.mark.parametrize("items", [1, 7, 300])
+def test_kept_weights_are_the_drawn_ones(items):
+    """Weights of a whole-number seed are kept for the next statistic; those of a generator are drawn as they come."""
+    drawn = np.concatenate(list(weight_blocks(items, 60, np.random.default_rng(3))))
+    for _ in range(2):
+        kept = np.concatenate(list(weight_blocks(items, 60, 3)))
+        assert kept.dtype == drawn.dtype
+        assert (kept == drawn).all()
+    assert items == 1 or (np.concatenate(list(weight_blocks(items, 60, 4))) != drawn).any()
+
+
 def test_block_size_does_not_change_the_stream(monkeypatch):
     values = np.random.default_rng(2).normal(size=(9, 3))
     whole = bootstrap_sums(values, 50, 4)

@@ -10,9 +10,16 @@ from scipy import stats
 
 from counterbalance.stats.contingency import contingency_test, pearson_chi2
 from counterbalance.stats.counts import slot_counts
-from counterbalance.stats.detectable import Nuisance, _rejection_rate, detectable_v, fit_nuisance, min_unstable
+from counterbalance.stats.detectable import (
+    Nuisance,
+    _rejection_rate,
+    _thresholds,
+    detectable_v,
+    fit_nuisance,
+    min_unstable,
+)
 from counterbalance.stats.proportions import clustered_shares
-from counterbalance.stats.published import run_level_bootstrap
+from counterbalance.stats.published import question_level_effects, run_level_bootstrap
 from counterbalance.stats.relabel import recentred_bootstrap, relabel_accuracy, relabel_picks
 from counterbalance.stats.shape import planned_contrasts
 from counterbalance.stats.vcc import cluster_corrected_v
@@ -57,6 +64,7 @@ def test_power_against_a_planted_trend(respondent):
         (50, 0.5, {"tau": 0.3, "noise": 0.3}, 0.075),
         (50, 0.7, {"tau": 0.3, "noise": 0.3}, 0.076),
         (50, 0.9, {"tau": 0.3, "noise": 0.3}, 0.083),
+        (50, 0.97, {"tau": 0.3, "noise": 0.3}, 0.104),
         (50, 0.7, {"tau": 1.0}, 0.152),
         (100, 0.7, {"tau": 0.3, "noise": 0.3}, 0.052),
     ],
@@ -66,6 +74,21 @@ def test_detectable_v_from_cells_without_effect(respondent, items, accuracy, nui
     cells = respondent(4, accuracy=accuracy, items=items, cells=15, **nuisance)
     found = [detectable_v(c, n, n_simulations=200, seed=1).result.estimate for c, n, _ in cells]
     assert np.median(found) == pytest.approx(expected, rel=0.2)
+
+
+def test_a_bonus_costs_accuracy_in_the_model_as_in_a_respondent(respondent):
+    """Slot accuracies under a trend of 1.2 nats, from the distance of the end slots alone, near the ceiling."""
+    bonus = (0.6, 0.2, -0.2, -0.6)
+    found, base = (
+        cell.correct[0].sum(axis=0) / cell.n[0].sum(axis=0)
+        for cell in (
+            respondent(13, accuracy=0.95, tau=0.3, noise=0.3, items=40_000, bonus=planted)
+            for planted in (bonus, (0, 0, 0, 0))
+        )
+    )
+    distance = stats.norm.ppf(found[0]) - stats.norm.ppf(found[3])
+    assert stats.norm.cdf(_thresholds(distance, base.mean(), 4)) == pytest.approx(found, abs=0.005)
+    assert found.mean() < base.mean() - 0.004
 
 
 def test_the_fast_null_rejects_where_relabelling_does(respondent):
@@ -177,7 +200,10 @@ def test_no_input_gives_nan_or_an_interval_without_width(cell):
         relabel_picks(correct, n_draws=60, seed=1).result,
         recentred_bootstrap(correct, n, n_resamples=60, seed=1),
         detectable_v(correct, n, n_simulations=20, seed=1).result,
-        *clustered_shares(correct, n, n_resamples=60, seed=1),
+        shapes.middle,
+        shapes.support,
+        *vars(question_level_effects(correct, n, n_resamples=60, seed=1)).values(),
+        *clustered_shares(correct, n),
     ]
     for result in results:
         assert (result.low is None) == (result.high is None)
@@ -205,7 +231,9 @@ def test_order_of_items_changes_no_statistic(cell, random):
             shapes.first,
             shapes.last,
             relabel_accuracy(c, m, n_draws=20, seed=1).result,
-            *clustered_shares(c, m, n_resamples=1, seed=1),
+            shapes.middle,
+            *vars(question_level_effects(c, m, n_resamples=1, seed=1)).values(),
+            *clustered_shares(c, m),
         ]
         return [result.estimate for result in found] + [relabel_accuracy(c, m, n_draws=20, seed=1).result.p]
 

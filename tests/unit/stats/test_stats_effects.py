@@ -119,7 +119,8 @@ def test_contrasts_by_hand():
     assert found.linear.estimate == pytest.approx(3 * slope)
     assert found.first.estimate == pytest.approx(slots[0] - slots[1:].mean())
     assert found.last.estimate == pytest.approx(slots[3] - slots[:3].mean())
-    for result in (found.linear, found.first, found.last):
+    assert found.middle.estimate == pytest.approx(slots[1:3].mean() - slots[[0, 3]].mean())
+    for result in (found.linear, found.first, found.last, found.middle):
         assert (result.low + result.high) / 2 == pytest.approx(result.estimate)
 
 
@@ -132,7 +133,9 @@ def test_contrasts_by_hand():
         ((-1.2, 0, 0, 0), "first_drop"),
         ((0, 0, 0, 1.2), "last_boost"),
         ((0, 0, 0, -1.2), "last_drop"),
-        ((0, -1.2, 0, 0), "other_shape"),
+        ((0, -1.2, 0, 0), "middle_drop"),
+        ((0, 1, 1, 0), "middle_boost"),
+        ((1.2, 0, 1.2, 0), "other_shape"),
         ((0, 0, 0, 0), "inactive"),
     ],
 )
@@ -141,6 +144,43 @@ def test_planted_shapes_get_their_names(respondent, bonus, label):
     cells = respondent(10, accuracy=0.7, tau=0.3, noise=0.3, items=100, bonus=bonus, cells=12)
     labels = [planned_contrasts(correct, n, n_resamples=299, seed=1).label.label for correct, n, _ in cells]
     assert labels.count(label) >= 9
+
+
+def test_support_is_how_often_a_shape_fits_best_over_resampled_items():
+    """Twelve items, each resample fitted by least squares, shape by shape; no random part is shared but the draws."""
+    correct = np.random.default_rng(4).binomial(6, [0.8, 0.7, 0.7, 0.4], (12, 4))
+    found = planned_contrasts(correct, np.full(correct.shape, 6), n_resamples=200, seed=9).support
+    shapes = {"linear": [[0, 1, 2, 3]], "first": [[1, 0, 0, 0]], "last": [[0, 0, 0, 1]]}
+    shapes["middle"] = [[0, 1, 1, 0], [0, 1, 0, 0], [0, 0, 1, 0]]
+
+    def best(profile):
+        def left(shape):
+            return np.polynomial.polynomial.polyfit(shape, profile, 1, full=True)[1][0][0]
+
+        return min(shapes, key=lambda name: min(left(np.array(shape)) for shape in shapes[name]))
+
+    drawn = np.random.default_rng(9).integers(0, 12, (200, 12))
+    names = [best(correct[row].mean(axis=0)) for row in drawn]
+    assert found.label == {"linear": "linear_decline", "last": "last_drop"}[best(correct.mean(axis=0))]
+    assert found.estimate == pytest.approx(names.count(best(correct.mean(axis=0))) / 200, abs=0.011)
+    assert found.status == "descriptive"
+
+
+def test_a_flat_profile_has_no_best_shape():
+    assert planned_contrasts(SIX, SIX, n_resamples=99, seed=1).support.status == "undefined"
+
+
+@pytest.mark.parametrize("k", [3, 5])
+def test_middle_slots_of_other_lists(k):
+    correct = np.tile([5] + [2] * (k - 2) + [5], (30, 1)) + np.random.default_rng(1).integers(0, 2, (30, k))
+    found = planned_contrasts(correct, np.full(correct.shape, 6), n_resamples=199, seed=1)
+    assert found.middle.high < 0
+    assert found.label.label == "middle_drop"
+
+
+def test_two_slots_have_no_middle():
+    correct = np.random.default_rng(1).binomial(6, [0.9, 0.4], (50, 2))
+    assert planned_contrasts(correct, np.full(correct.shape, 6), n_resamples=99, seed=1).middle.status == "undefined"
 
 
 def test_two_slots_do_not_separate_shapes():

@@ -98,6 +98,42 @@ def test_no_calls_give_no_numbers():
     assert {r.status for r in found.mean + found.bonus} == {"undefined"}
 
 
+def test_prior_is_the_slot_weights_with_content_taken_out():
+    """Content (.2, .5, .3) under weights (4, 2, 1): the prior is 4/7, 2/7, 1/7, not the mean probability 5/9, ..."""
+    item, option, values = calls([(0.2, 0.5, 0.3), (0.6, 0.3, 0.1)], (4, 2, 1), ROTATIONS)
+    found = label_logprobs(item, option, values, np.zeros(values.shape, bool), seed=1)
+    assert [r.estimate for r in found.prior] == pytest.approx([4 / 7, 2 / 7, 1 / 7])
+    assert np.exp(values[:3]).mean(axis=0) == pytest.approx([0.55555556, 0.29365079, 0.15079365])
+
+
+def test_prior_is_the_mean_of_the_items_own():
+    rng = np.random.default_rng(3)
+    values = np.log(rng.dirichlet(np.ones(3), 90))
+    item, orders = np.repeat(np.arange(30), 3), np.tile(ROTATIONS, (30, 1))
+    found = label_logprobs(item, orders, values, np.zeros(values.shape, bool), seed=1, n_resamples=199)
+    odds = np.exp(values.reshape(30, 3, 3).mean(axis=1))
+    expected = (odds / odds.sum(axis=1, keepdims=True)).mean(axis=0)
+    assert [r.estimate for r in found.prior] == pytest.approx(expected)
+    assert all(r.low < r.estimate < r.high for r in found.prior)
+
+
+def test_copies_of_an_item_in_one_group_add_no_certainty():
+    """Every item four times, as one group: the same limits as once, where separate items would halve the width."""
+    rng = np.random.default_rng(3)
+    once = np.log(rng.dirichlet(np.ones(3), (20, 3)))
+    item, orders = np.repeat(np.arange(20), 3), np.tile(ROTATIONS, (20, 1))
+    single = label_logprobs(item, orders, once.reshape(-1, 3), np.zeros((60, 3), bool), seed=1, n_resamples=499)
+    values = np.repeat(once, 4, axis=0).reshape(-1, 3)
+    fourfold = (np.repeat(np.arange(80), 3), np.tile(ROTATIONS, (80, 1)), values, np.zeros((240, 3), bool))
+    grouped = label_logprobs(*fourfold, units=np.arange(80) // 4, seed=1, n_resamples=499)
+    for name in ("mean", "bonus", "prior"):
+        for a, b in zip(getattr(single, name), getattr(grouped, name), strict=True):
+            assert (b.low, b.estimate, b.high) == pytest.approx((a.low, a.estimate, a.high))
+            assert (b.n_items, b.n_calls) == (20, 240)
+    with pytest.raises(InputError, match="one group for each item"):
+        label_logprobs(*fourfold, units=[0], seed=1)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

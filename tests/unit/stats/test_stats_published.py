@@ -7,7 +7,14 @@ import pytest
 from scipy import stats
 
 from counterbalance.stats.contingency import bergsma_v, contingency_test, pearson_chi2
-from counterbalance.stats.published import classify_v0_1, classify_v0_2, run_level_bootstrap, slot_rank_correlation
+from counterbalance.stats.published import (
+    classify_v0_1,
+    classify_v0_2,
+    question_level_effects,
+    run_level_bootstrap,
+    run_level_effects,
+    slot_rank_correlation,
+)
 
 
 def one_table(hits, calls):
@@ -187,3 +194,55 @@ def test_rho_of_equal_slots_is_undefined():
     v, rho = run_level_bootstrap(*one_table([5, 5, 5, 5], [6] * 4), seed=1)
     assert v.estimate == 0
     assert (rho.estimate, rho.status) == (None, "undefined")
+
+
+def test_question_level_bootstrap_is_the_gather_of_whole_items():
+    """The same draws of items, and the table of each resample by hand."""
+    correct = np.random.default_rng(3).binomial(6, [0.9, 0.8, 0.7, 0.5], (20, 4)).astype(float)
+    n = np.full(correct.shape, 6.0)
+    found = question_level_effects(correct, n, n_resamples=400, seed=5)
+    v, bergsma, rho = [], [], []
+    for row in np.random.default_rng(5).integers(0, 20, (400, 20)):
+        table = contingency_test(correct[row], n[row])
+        v.append(table.v.estimate)
+        bergsma.append(table.v_bergsma.estimate)
+        rho.append(stats.spearmanr(np.arange(4), correct[row].sum(axis=0)).statistic)
+    for result, drawn in ((found.v, v), (found.bergsma, bergsma), (found.rho, rho)):
+        assert [result.low, result.high] == pytest.approx(np.quantile(drawn, [0.025, 0.975]))
+        assert result.status == "descriptive"
+    assert found.v.estimate == contingency_test(correct, n).v.estimate
+
+
+def widths(cells, effects):
+    found = [effects(correct, n, n_resamples=299, seed=1) for correct, n, _ in cells]
+    # Cells whose slots happen to be equally accurate have no rho.
+    results = {name: [getattr(f, name) for f in found] for name in ("v", "bergsma", "rho")}
+    return {name: np.mean([r.high - r.low for r in rs if r.low is not None]) for name, rs in results.items()}
+
+
+@pytest.mark.parametrize(
+    ("nuisance", "bonus", "run", "question"),
+    [
+        # Mean widths of 95% intervals by simulation: V, Bergsma's V, rho.
+        ({"tau": 0.3, "noise": 0.3}, 0.0, (0.087, 0.093, 1.718), (0.076, 0.076, 1.519)),
+        ({"tau": 0.3, "noise": 0.3}, 0.6, (0.105, 0.125, 0.602), (0.105, 0.125, 0.394)),
+        ({"tau": 1.0}, 0.6, (0.104, 0.121, 0.804), (0.154, 0.176, 1.080)),
+    ],
+)
+def test_widths_of_published_intervals_by_unit(respondent, nuisance, bonus, run, question):
+    """Where items have slot effects of their own, resampling calls is too narrow by a third."""
+    planted = tuple(bonus * step for step in (0.5, 1 / 6, -1 / 6, -0.5))
+    cells = respondent(31, accuracy=0.75, bonus=planted, cells=60, **nuisance)
+    for effects, expected in ((run_level_effects, run), (question_level_effects, question)):
+        found = widths(cells, effects)
+        assert found["v"] == pytest.approx(expected[0], rel=0.08)
+        assert found["bergsma"] == pytest.approx(expected[1], rel=0.12)
+        assert found["rho"] == pytest.approx(expected[2], rel=0.25)
+
+
+def test_one_item_has_no_question_level_interval():
+    found = question_level_effects([[5, 4, 6, 2]], [[6] * 4], seed=1)
+    assert (found.v.status, found.v.low) == ("degenerate", None)
+    assert found.v.estimate > 0
+    assert "at least 2" in found.v.reason
+    assert found.rho.low is None

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 from counterbalance.errors import InputError
@@ -53,7 +55,7 @@ def test_no_trials_give_no_number():
 def test_pooled_share_and_question_level_width():
     """Twenty items of ten equal replies are twenty observations, not two hundred."""
     hits = np.repeat([[10.0], [0.0]], 10, axis=0)
-    found = clustered_shares(hits, np.full((20, 1), 10.0), n_resamples=4000, seed=1)[0]
+    found = clustered_shares(hits, np.full((20, 1), 10.0))[0]
     assert found.estimate == 0.5
     assert found.high - found.low == pytest.approx(2 * 1.96 * np.sqrt(0.25 / 20), rel=0.1)
     assert (found.n_items, found.n_calls) == (20, 200)
@@ -61,7 +63,7 @@ def test_pooled_share_and_question_level_width():
 
 @pytest.mark.parametrize("share", [0, 1])
 def test_constant_items_get_the_exact_bound(share):
-    found = clustered_shares(np.full((20, 1), 6 * share), np.full((20, 1), 6), seed=1)[0]
+    found = clustered_shares(np.full((20, 1), 6 * share), np.full((20, 1), 6))[0]
     expected = stats.binomtest(20 * share, 20).proportion_ci(0.95, "exact")
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
     assert found.status == "degenerate"
@@ -69,33 +71,107 @@ def test_constant_items_get_the_exact_bound(share):
 
 
 def test_equal_shares_between_0_and_1_get_wilson():
-    found = clustered_shares(np.full((20, 1), 3), np.full((20, 1), 6), seed=1)[0]
+    found = clustered_shares(np.full((20, 1), 3), np.full((20, 1), 6))[0]
     expected = stats.binomtest(10, 20).proportion_ci(0.95, "wilson")
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
     assert found.status == "degenerate"
 
 
-def test_shares_of_unequal_calls_stay_between_those_of_the_items():
-    """A ratio of sums: items asked fifty times and items asked twice, all with shares of .5 to .6."""
-    n = np.array([[50], [2]] * 10)
-    hits = np.array([[30], [1]] * 10)
-    found = clustered_shares(hits, n, n_resamples=999, seed=1)[0]
-    assert found.estimate == pytest.approx(31 / 52)
-    assert 0.5 < found.low < found.estimate < found.high < 0.6
+def test_shares_of_unequal_calls_weigh_by_calls():
+    """Ten items asked fifty times with a share of .6 and ten asked twice with .5: the variance of the ratio by hand."""
+    n = np.array([[50.0], [2.0]] * 10)
+    hits = np.array([[30.0], [1.0]] * 10)
+    found = clustered_shares(hits, n)[0]
+    r = 31 / 52
+    variance = 20 / 19 * 10 * ((30 - 50 * r) ** 2 + (1 - 2 * r) ** 2) / 520**2
+    # 10 items differ from the other 10, so t has 9 degrees of freedom or the plain 19: the narrower is given.
+    effective, t = r * (1 - r) / variance, stats.t.isf(0.025, 19)
+    assert found.estimate == pytest.approx(r)
+    centre = (r + t**2 / (2 * effective)) / (1 + t**2 / effective)
+    assert (found.low + found.high) / 2 == pytest.approx(centre)
+    assert (found.n_items, found.n_calls) == (20, 520)
 
 
-def test_columns_without_calls_and_resamples_without_calls():
+def test_one_answer_an_item_is_wilson_with_t():
+    """Independent items: the effective n is n - 1 by the unbiased variance, and t takes the place of z."""
+    hits = np.repeat([[1.0], [0.0]], [30, 20], axis=0)
+    found = clustered_shares(hits, np.ones((50, 1)))[0]
+    n, t = 49, stats.t.isf(0.025, 49)
+    # Wilson's limits are the roots of (p - 0.6)^2 = t^2 p (1 - p) / n.
+    roots = np.roots([1 + t**2 / n, -(1.2 + t**2 / n), 0.36])
+    assert [found.low, found.high] == pytest.approx(sorted(roots))
+
+
+def test_few_differing_items_do_not_make_the_interval_narrow():
+    """Two of 25 items lost half of their calls: nothing is known of items that are wholly wrong, which may exist."""
+    hits = np.full((25, 1), 24.0)
+    hits[:2] = 12
+    found = clustered_shares(hits, np.full((25, 1), 24.0))[0]
+    t = stats.t.isf(0.025, 24)
+    share = 0.96
+    variance = 25 / 24 * ((hits / 24 - share) ** 2).sum() / 25**2
+    mixed = 0.2 * variance + 0.8 * share * (1 - share) / 25
+    n = share * (1 - share) / mixed
+    roots = np.roots([1 + t**2 / n, -(2 * share + t**2 / n), share**2])
+    assert [found.low, found.high] == pytest.approx(sorted(roots))
+    assert found.low < 0.87
+
+
+@pytest.mark.parametrize(("items", "accuracy", "planted"), [(25, 0.95, (0.3, 0.1, -0.1, -0.3)), (50, 0.95, (0,) * 4)])
+def test_coverage_near_the_ceiling(respondent, items, accuracy, planted):
+    """Where a percentile bootstrap over items covers .76 and .87. Truth from one cell of many items."""
+    noise = {"tau": 0.3, "noise": 0.3, "bonus": planted}
+    cells = respondent(21, accuracy=accuracy, items=items, cells=300, **noise)
+    (many,) = respondent(22, accuracy=accuracy, items=60_000, **noise)
+    truth = many[0].sum() / many[1].sum()
+    found = [clustered_shares(c.sum(axis=1, keepdims=True), n.sum(axis=1, keepdims=True))[0] for c, n, _ in cells]
+    covered = np.mean([result.low <= truth <= result.high for result in found])
+    assert 0.925 <= covered <= 0.995
+
+
+def test_columns_without_calls():
     hits, n = [[1, 0], [0, 0], [2, 0]], [[2, 0], [0, 0], [2, 0]]
-    first, second = clustered_shares(hits, n, n_resamples=200, seed=1)
+    first, second = clustered_shares(hits, n)
     assert second.status == "undefined"
     assert first.n_items == 2
-    assert "resamples held no call" in first.reason
     assert "only 2 items" in first.reason
-    assert [r.status for r in clustered_shares(np.zeros((0, 2)), np.zeros((0, 2)), seed=1)] == ["undefined"] * 2
+    assert [r.status for r in clustered_shares(np.zeros((0, 2)), np.zeros((0, 2)))] == ["undefined"] * 2
     with pytest.raises(InputError):
-        clustered_shares([[2]], [[1]], seed=1)
+        clustered_shares([[2]], [[1]])
     with pytest.raises(InputError):
-        clustered_shares([[1, 1]], [[1]], seed=1)
+        clustered_shares([[1, 1]], [[1]])
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(1, 6)), min_size=1, max_size=12))
+@settings(max_examples=40, deadline=None)
+def test_a_share_lies_in_its_interval_and_that_between_0_and_1(level, items):
+    hits, n = np.array([[min(pair), max(pair)] for pair in items]).T[:, :, None]
+    (found,) = clustered_shares(hits, n, level=level)
+    assert 0 <= found.low <= found.estimate <= found.high <= 1
+    assert found.low < found.high
+
+
+def test_bca_of_clusters_is_that_of_the_mean_over_items():
+    """Clusters of 1 to 4 items: resampling, jackknife and limits written out with the items themselves."""
+    rng = np.random.default_rng(5)
+    size = rng.integers(1, 5, 15)
+    items = [rng.gamma(2.0, size=count) for count in size]
+    found = bca_means([[group.mean() for group in items]], items=size, n_resamples=999, seed=3)[0]
+    drawn = np.random.default_rng(3).integers(0, 15, (999, 15))
+    means = np.array([np.concatenate([items[place] for place in row]).mean() for row in drawn])
+    whole = np.concatenate(items).mean()
+    left_out = np.array([np.concatenate(items[:q] + items[q + 1 :]).mean() for q in range(15)])
+    pull = left_out.mean() - left_out
+    acceleration = (pull**3).sum() / 6 / (pull**2).sum() ** 1.5
+    bias = stats.norm.ppf((means < whole).mean())
+    shares = [
+        stats.norm.cdf(bias + (bias + z) / (1 - acceleration * (bias + z))) for z in stats.norm.ppf([0.025, 0.975])
+    ]
+    assert found.estimate == pytest.approx(whole)
+    assert [found.low, found.high] == pytest.approx(np.quantile(means, shares))
+    with pytest.raises(InputError, match="clusters"):
+        bca_means([[1.0, 2.0]], items=[1], seed=1)
 
 
 def test_bca_in_one_call_equals_scipy_series_by_series():

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from counterbalance.errors import CounterbalanceError, KeyRefusedError, OutOfFundsError, VendorError
 from counterbalance.vendors.base import Reply, TransportError
+from counterbalance.vendors.fields import rank_tokens
 from counterbalance.vendors.waiting import google_delay, wait_hint
 from counterbalance.vendors.wire import Received, explain_breakdown, judge, open_body
 
@@ -184,6 +185,19 @@ def test_a_prompt_that_is_too_long_is_unavailable_for_this_call(vendor, status, 
     assert isinstance(verdict, Reply)
     assert (verdict.status, verdict.input_tokens, verdict.output_tokens) == ("unavailable", 0, 0)
     assert (verdict.reason or "").startswith("the prompt is too long")
+
+
+@pytest.mark.parametrize("status", [400, 401, 429, 500])
+def test_messages_can_be_written_to_a_file_whatever_the_server_sends(status):
+    verdict = judge("openai", received(status, '{"error": {"message": "\\ud83d", "code": "\\ud800"}}'))
+    str(verdict).encode()
+
+
+def test_numbers_beyond_any_float_are_no_log_probabilities():
+    assert rank_tokens([("A", 10**400), ("B", -(10**400)), ("C", -1), ("D", True), ("E", 0.5)]) == (
+        ["E", "C"],
+        [0.5, -1.0],
+    )
 
 
 def test_messages_are_short_and_of_one_line_and_without_keys():

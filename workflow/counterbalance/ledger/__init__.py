@@ -1,6 +1,6 @@
 """Where bought replies are kept: one file per cell, written by one process, outside what any rule may delete."""
 
-from counterbalance.ledger.money import Session, Spent, held_nano_usd, read_sessions, read_spent
+from counterbalance.ledger.money import Session, Spent, held_by_account, held_nano_usd, read_sessions, read_spent
 from counterbalance.ledger.observed import Observed, count_observed, observed_calls
 from counterbalance.ledger.read import AnsweredCall, answered_keys, read_answered
 from counterbalance.ledger.write import Attempt, Ledger, Sending
@@ -15,6 +15,7 @@ __all__ = [
     "Spent",
     "answered_keys",
     "count_observed",
+    "held_by_account",
     "held_nano_usd",
     "observed_calls",
     "read_answered",

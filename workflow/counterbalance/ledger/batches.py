@@ -2,10 +2,11 @@
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
+from counterbalance.canonical import utf8_text
 from counterbalance.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ CREATE TABLE batches (
     state TEXT NOT NULL CHECK (
         state IN ('intended', 'submitted', 'collected', 'absent', 'failed', 'disputed', 'gone')
     ),
+    place TEXT NOT NULL,
     calls INTEGER NOT NULL,
     worst_nano_usd INTEGER,
     intended_at TEXT NOT NULL,
@@ -47,6 +49,8 @@ class OpenBatch:
         Our name for it, stored with the batch at the vendor.
     batch_id
         The vendor's name for it; None while nobody knows whether the vendor has it.
+    place
+        Where it was handed in, and with which key: nobody finds it elsewhere.
     calls
         How many calls it has.
     intended_at, submitted_at
@@ -55,6 +59,7 @@ class OpenBatch:
 
     run_id: str
     batch_id: str | None
+    place: str
     calls: int
     intended_at: datetime
     submitted_at: datetime | None
@@ -81,12 +86,12 @@ class Batches:
     def open(self) -> list[OpenBatch]:
         """Return the batches that are not closed, oldest first."""
         rows: list[Any] = self._ledger.select(
-            "SELECT run_id, batch_id, calls, intended_at, submitted_at FROM batches "
+            "SELECT run_id, batch_id, place, calls, intended_at, submitted_at FROM batches "
             "WHERE state IN ('intended', 'submitted') ORDER BY intended_at, run_id"
         )
         return [
-            OpenBatch(run_id, batch_id, calls, _time(intended), submitted and _time(submitted))
-            for run_id, batch_id, calls, intended, submitted in rows
+            OpenBatch(run_id, batch_id, place, calls, _time(intended), submitted and _time(submitted))
+            for run_id, batch_id, place, calls, intended, submitted in rows
         ]
 
     def calls(self, run_id: str) -> dict[str, int]:
@@ -109,7 +114,7 @@ class Batches:
             raise InputError(f"call {key} of a batch is not among the ledger's calls; restore the ledger from a backup")
         return str(rows[0][0])
 
-    def intend(self, run_id: str, sendings: Sequence["Sending"]) -> OpenBatch:
+    def intend(self, run_id: str, sendings: Sequence["Sending"], *, place: str) -> OpenBatch:
         """Write a batch and the attempts of its calls down before it is handed in."""
         now = datetime.now(UTC)
         calls = [(run_id, entry.call_sha256, self._ledger.attempts(entry.call_sha256) + 1) for entry in sendings]
@@ -117,14 +122,14 @@ class Batches:
 
         def write(connection: sqlite3.Connection) -> None:
             connection.execute(
-                "INSERT INTO batches (run_id, state, calls, worst_nano_usd, intended_at) "
-                "VALUES (?, 'intended', ?, ?, ?)",
-                (run_id, len(calls), sum(costs) if costs else None, _text(now)),
+                "INSERT INTO batches (run_id, state, place, calls, worst_nano_usd, intended_at) "
+                "VALUES (?, 'intended', ?, ?, ?, ?)",
+                (run_id, place, len(calls), sum(costs) if costs else None, _text(now)),
             )
             connection.executemany("INSERT INTO batch_calls VALUES (?, ?, ?)", calls)
 
         self._ledger.save([], sendings, frozen_sha256=self._frozen, also=write)
-        return OpenBatch(run_id, None, len(calls), now, None)
+        return OpenBatch(run_id, None, place, len(calls), now, None)
 
     def submitted(self, batch: OpenBatch, batch_id: str) -> OpenBatch:
         """Write down the vendor's name of a batch."""
@@ -138,7 +143,7 @@ class Batches:
             _expect_one(connection.execute(statement, (batch_id, _text(now), batch.run_id)), batch)
 
         self._ledger.save([], [], frozen_sha256=self._frozen, also=write)
-        return OpenBatch(batch.run_id, batch_id, batch.calls, batch.intended_at, now)
+        return replace(batch, batch_id=batch_id, submitted_at=now)
 
     def close(self, batch: OpenBatch, state: Closed, ended: Sequence["Attempt"], detail: str | None = None) -> None:
         """Write down how a batch and the attempts of its calls ended."""
@@ -148,7 +153,7 @@ class Batches:
                 "UPDATE batches SET state = ?, closed_at = ?, detail = ? "
                 "WHERE run_id = ? AND state IN ('intended', 'submitted')"
             )
-            values = (state, _text(datetime.now(UTC)), detail, batch.run_id)
+            values = (state, _text(datetime.now(UTC)), detail and utf8_text(detail), batch.run_id)
             _expect_one(connection.execute(statement, values), batch)
 
         self._ledger.save(ended, [], frozen_sha256=self._frozen, also=write)

@@ -12,7 +12,10 @@ _SPENT = f"""
 SELECT CASE WHEN count(worst_nano_usd) > 0 THEN sum({HELD}) END,
     coalesce(sum(worst_nano_usd > 0 AND coalesce(charged_nano_usd, worst_nano_usd) = worst_nano_usd), 0),
     coalesce(sum(maybe_billed), 0)
-FROM attempts
+FROM attempts JOIN sessions USING (session) WHERE :account IS NULL OR account = :account
+"""
+_BY_ACCOUNT = f"""
+SELECT coalesce(account, ''), sum({HELD}) FROM attempts JOIN sessions USING (session) GROUP BY 1
 """
 
 
@@ -54,8 +57,23 @@ def held_nano_usd(path: Path) -> int:
     return (read_spent(path).nano_usd or 0) if path.exists() else 0
 
 
-def read_spent(path: Path) -> Spent:
-    """Return the money of a ledger.
+def held_by_account(path: Path) -> dict[str, int]:
+    """Return the same by the account that paid: a model may have changed its account between two sessions.
+
+    Raises
+    ------
+    InputError
+        If the ledger is damaged.
+    """
+    if not path.exists():
+        return {}
+    with reporting(path), closing(open_reader(path)) as connection:
+        read_meta(connection, path)
+        return {account: int(held) for account, held in connection.execute(_BY_ACCOUNT)}
+
+
+def read_spent(path: Path, account: str | None = None) -> Spent:
+    """Return the money of a ledger; with `account`, only what that one has paid.
 
     Raises
     ------
@@ -64,7 +82,7 @@ def read_spent(path: Path) -> Spent:
     """
     with reporting(path), closing(open_reader(path)) as connection:
         read_meta(connection, path)
-        return Spent(*connection.execute(_SPENT).fetchone())
+        return Spent(*connection.execute(_SPENT, {"account": account}).fetchone())
 
 
 def read_sessions(path: Path) -> list[Session]:

@@ -1,6 +1,7 @@
 """The ledger file: its tables, how it comes into being, and how a damaged one is told."""
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ from counterbalance.errors import InputError
 from counterbalance.files import replacing
 from counterbalance.ledger.batches import BATCH_TABLES
 
-LEDGER_SCHEMA = "counterbalance/ledger/2"
+LEDGER_SCHEMA = "counterbalance/ledger/3"
 
 _MAGIC = b"SQLite format 3\x00"
 # Rows are keyed by the order of sending, so that what is written together lies together; money is in whole nano-USD.
@@ -18,6 +19,7 @@ _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE sessions (
     session INTEGER PRIMARY KEY,
+    account TEXT,
     started_at TEXT NOT NULL,
     ended_at TEXT,
     ended_because TEXT
@@ -68,6 +70,30 @@ def create_ledger(path: Path, *, study: str, cell: str) -> None:
         connection.executescript(_TABLES + BATCH_TABLES)
         meta = {"schema": LEDGER_SCHEMA, "study": study, "cell": cell}
         connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+
+
+def file_identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from another of the same name; None if there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def save_deleted(connection: sqlite3.Connection, path: Path) -> str:
+    """Write a ledger that was deleted or replaced, but is still open here, back to the disk; say what was done."""
+    free = not path.exists() and not wal_path(path).exists()
+    target = path if free else path.with_name(f"{path.stem}.rescued-{time.time_ns()}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    connection.execute("VACUUM INTO ?", (str(target),))
+    with closing(sqlite3.connect(target, isolation_level=None)) as saved:
+        saved.execute("PRAGMA journal_mode=WAL")
+    what = "is back in its place" if free else f"was saved to {target}: put that in its place, without any -wal file"
+    return (
+        f"{path}: the ledger was deleted or replaced while it was being written; all it held {what}. Find out what "
+        "removed it, then run the same command again"
+    )
 
 
 def wal_path(path: Path) -> Path:

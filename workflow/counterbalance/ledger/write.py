@@ -5,15 +5,24 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, NamedTuple, Self
 
-from counterbalance.canonical import sha256_bytes
+from counterbalance.canonical import sha256_bytes, utf8_text
 from counterbalance.errors import InputError
 from counterbalance.ledger.lock import WriterLock, refuse_network_disk
 from counterbalance.ledger.money import HELD
-from counterbalance.ledger.schema import check_header, check_pages, create_ledger, read_meta, reporting
+from counterbalance.ledger.schema import (
+    check_header,
+    check_pages,
+    create_ledger,
+    file_identity,
+    read_meta,
+    reporting,
+    save_deleted,
+)
 
 Outcome = Literal["answered", "transport_error", "unknown", "not_sent"]
 
@@ -68,10 +77,12 @@ class Ledger:
         The ledger file; made if there is none.
     study, cell
         Whose replies it holds.
+    account
+        Who pays this session; None where calls cost nothing.
     """
 
-    def __init__(self, path: Path, *, study: str, cell: str) -> None:
-        self._path = path
+    def __init__(self, path: Path, *, study: str, cell: str, account: str | None = None) -> None:
+        self._path, self._account = path, account
         self._meta = {"study": study, "cell": cell}
         self._lock = WriterLock(path.with_name(path.name + ".lock"))
         self._began = False
@@ -116,10 +127,14 @@ class Ledger:
         found = self._waiting.get(call_sha256)
         return 0 if found is None else found.attempts
 
-    def first_statuses(self, n: int) -> list[str]:
-        """Return the status of the first `n` answered calls, in the order of sending."""
-        query = "SELECT json_extract(reply, '$.status') FROM calls WHERE reply IS NOT NULL ORDER BY call_order LIMIT ?"
-        return [str(status) for (status,) in self.select(query, (n,))]
+    def first_statuses(self, n: int, among: Set[str]) -> list[str]:
+        """Return the status of the first `n` answered calls among some, in the order of sending."""
+        query = (
+            "SELECT call_sha256, json_extract(reply, '$.status') FROM calls WHERE reply IS NOT NULL ORDER BY call_order"
+        )
+        with reporting(self._path):
+            found = (str(status) for key, status in self._connection.execute(query) if key in among)
+            return list(islice(found, n))
 
     def select(self, query: str, values: Sequence[object] = ()) -> list[tuple[object, ...]]:
         """Return the rows of a query."""
@@ -150,7 +165,8 @@ class Ledger:
         Raises
         ------
         InputError
-            If the disk is full or the file cannot be written; nothing of this transaction is kept then.
+            If the disk is full or the file cannot be written; nothing of this transaction is kept then. Or if the
+            file was deleted or replaced meanwhile; all that it held, this transaction included, is saved then.
         """
         if not ended and not starting and also is None:
             return
@@ -158,13 +174,19 @@ class Ledger:
         sent = self._place(starting)
         with self._transaction() as connection:
             if not self._began:
-                connection.execute("INSERT INTO sessions (session, started_at) VALUES (?, ?)", (self._session, now))
+                connection.execute(
+                    "INSERT INTO sessions (session, account, started_at) VALUES (?, ?, ?)",
+                    (self._session, self._account, now),
+                )
             self._end(ended, now)
             self._start(starting, sent, now, frozen_sha256)
             if also is not None:
                 also(connection)
         self._began = True
         self._remember(ended, starting, sent)
+        with reporting(self._path):
+            if file_identity(self._path) != self._file:
+                raise InputError(save_deleted(self._connection, self._path))
 
     def end_session(self, because: str) -> None:
         """Write down why this session ends; a session that saved nothing leaves no trace."""
@@ -195,7 +217,7 @@ class Ledger:
         except BaseException:
             connection.close()
             raise
-        self._connection = connection
+        self._connection, self._file = connection, file_identity(self._path)
 
     def _load(self, connection: sqlite3.Connection) -> None:
         self._answered = {key for (key,) in connection.execute("SELECT call_sha256 FROM calls WHERE reply IS NOT NULL")}
@@ -242,7 +264,15 @@ class Ledger:
             "UPDATE attempts SET ended_at = ?, outcome = ?, detail = ?, charged_nano_usd = ?, maybe_billed = ? "
             "WHERE call_order = ? AND attempt = ?",
             [
-                (now, e.outcome, e.detail, e.charged_nano_usd, e.maybe_billed, place.order, place.attempts)
+                (
+                    now,
+                    e.outcome,
+                    e.detail and utf8_text(e.detail),
+                    e.charged_nano_usd,
+                    e.maybe_billed,
+                    place.order,
+                    place.attempts,
+                )
                 for e, place in pairs
                 if e.outcome != "not_sent"
             ],

@@ -8,15 +8,18 @@ from typing import Self
 from counterbalance.config import Cell, Study
 from counterbalance.config.models import ApiModel
 from counterbalance.errors import BudgetError
+from counterbalance.ledger import held_by_account
 from counterbalance.spending.base import Admission
 from counterbalance.spending.pace import Limits
 from counterbalance.spending.prices import Tariff, nano_usd, show_usd
-from counterbalance.spending.purse import Held, Others, Page, Purse
+from counterbalance.spending.purse import Others, Page, Purse
 from counterbalance.spending.spent import held_by_cell
 from counterbalance.vendors.base import Reply, TokenBounds
 
 # How often to look whether another process has given back what it had reserved.
 _LOOK_S = 0.5
+# Vendors' own windows end within a day; a longer pause is asked for again when it has not.
+_LONGEST_PAUSE_S = 86_400.0
 # A process that has not been seen for its time-out and this long is no longer waited for.
 _GRACE_S = 30.0
 
@@ -44,9 +47,14 @@ class CellAllowance:
         self._tariff = Tariff.of(study.config.money.prices[model.id], batch=account.mode == "batch")
         self._limits = Limits.of(account)
         self._study_cap, self._account_cap = _cap(study.config.money.cap_usd), _cap(account.cap_usd)
-        self._purse = Purse(study.layout.purse, cell.name, lambda: held_by_cell(study), clock=clock)
+        self._purse = Purse(study.layout.purse, cell.name, account.id, lambda: held_by_cell(study), clock=clock)
+        self._ledger = study.layout.ledger(cell.experiment.id, cell.model.id, cell.dataset.id)
+        self._elsewhere = 0
 
     def __enter__(self) -> Self:
+        # What this cell was charged while its model had another account is none of this one's.
+        paid = held_by_account(self._ledger)
+        self._elsewhere = sum(paid.values()) - paid.get(self._account.id, 0)
         self._purse.__enter__()
         return self
 
@@ -76,27 +84,27 @@ class CellAllowance:
         with self._purse.transaction() as page:
             others = page.others(self._cell, self._account.id)
             fitting = self._fitting(costs, held, others)
-            granted, wait = self._paced(page, wanted[:fitting], now)
-            under_way = in_flight + granted > 0 and self._account.mode == "live"
-            until = now + self._account.timeout_s + _GRACE_S if under_way else 0.0
-            page.put(self._cell, Held(self._account.id, held + sum(costs[:granted])), live_until=until)
+            granted, wait, paused = self._paced(page, wanted[:fitting], now)
+            until = self._live_until(now, in_flight, granted)
+            here = held - self._elsewhere + sum(costs[:granted])
+            page.put(self._cell, self._account.id, here, live_until=until)
         if granted == len(wanted) or granted < fitting:
-            return Admission(granted, wait)
+            return Admission(granted, wait, self._too_long(wait) if paused else None)
         others_live = others.live_until >= now
         if not fitting and not in_flight and not others_live:
             raise BudgetError(self._no_room(costs[0], held, others))
         return Admission(granted, _LOOK_S if others_live else None)
 
     def pause(self, seconds: float) -> None:
-        """Let no process send anything on this account for that long; a longer pause already set stays."""
-        now = self._clock()
+        """Let no process send on this account for that long, a day at most; a longer pause already set stays."""
+        now, seconds = self._clock(), min(seconds, _LONGEST_PAUSE_S)
         with self._purse.transaction() as page:
             level = self._limits.fill(page.level(self._account.id), now)
             if seconds > level.pause_left(now):
                 page.put_level(self._account.id, level.paused(now, seconds))
 
     def _fitting(self, costs: Sequence[int], held: int, others: Others) -> int:
-        study, account = held + others.study, held + others.account
+        study, account = held + others.study, held - self._elsewhere + others.account
         for count, cost in enumerate(costs):
             study, account = study + cost, account + cost
             # What costs nothing is never held up by a cap.
@@ -104,24 +112,41 @@ class CellAllowance:
                 return count
         return len(costs)
 
-    def _paced(self, page: Page, wanted: Sequence[TokenBounds], now: float) -> tuple[int, float | None]:
+    def _live_until(self, now: float, in_flight: int, granted: int) -> float:
+        """Return until when the sum here is more to be trusted than the one in the ledger."""
+        if self._account.mode == "live":
+            return now + self._account.timeout_s + _GRACE_S if in_flight + granted else 0.0
+        # A batch gives nothing back for a day, but what is granted here reaches the ledger a moment later.
+        return now + _GRACE_S if granted else 0.0
+
+    def _too_long(self, wait_s: float | None) -> str | None:
+        deadline = self._account.deadline_s
+        if wait_s is None or wait_s <= deadline:
+            return None
+        return (
+            f"the vendor asked account {self._account.id!r} to wait, and {wait_s:.0f} s of it are left, longer than "
+            f"its deadline_s: {deadline:.0f}; run again after that, or delete {self._purse.path} to ask sooner"
+        )
+
+    def _paced(self, page: Page, wanted: Sequence[TokenBounds], now: float) -> tuple[int, float | None, bool]:
+        """Return how many calls the pace lets out, the wait for the others, and whether that is a server's pause."""
         if not wanted:
-            return 0, None
+            return 0, None, False
         stored = page.level(self._account.id)
         level = self._limits.fill(stored, now)
         pause = level.pause_left(now)
         if pause > 0.0:
-            return 0, pause
+            return 0, pause, True
         granted, after, wait = self._limits.take(level, wanted)
         if granted and not self._limits.none:
             page.put_level(self._account.id, after)
-        return granted, wait
+        return granted, wait, False
 
     def _no_room(self, cost: int, held: int, others: Others) -> str:
         study_full = _over(held + others.study + cost, self._study_cap)
         key = "money.cap_usd" if study_full else f"accounts.{self._account.id}.cap_usd"
         cap = self._study_cap if study_full else self._account_cap
-        spent = held + (others.study if study_full else others.account)
+        spent = held + others.study if study_full else held - self._elsewhere + others.account
         return (
             f"{self._path}: {key} is {show_usd(cap or 0)}, of which {show_usd(spent)} is spent or reserved, and the "
             f"next call of {self._cell} can cost up to {show_usd(cost)}; raise that cap, or ask less"

@@ -18,10 +18,13 @@ class Admission:
     wait_s
         In how many seconds to ask again for the others; None if none are left, or if it is one of the caller's own
         calls under way that must come back first.
+    paused
+        Why nothing can be sent for longer than the account lets a call wait (`deadline_s`); None if that is not so.
     """
 
     granted: int
     wait_s: float | None = None
+    paused: str | None = None
 
 
 class Allowance(Protocol):

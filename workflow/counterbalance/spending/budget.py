@@ -40,21 +40,17 @@ class Budget:
 
 def read_budgets(study: Study) -> tuple[Budget, dict[str, Budget]]:
     """Return the budget of the study, and those of its accounts by id."""
-    ledgers = [(account, path) for _, account, path in ledger_paths(study)]
-    whole = _budget([path for _, path in ledgers], study.config.money.cap_usd)
-    accounts = {
-        account.id: _budget([path for name, path in ledgers if name == account.id], account.cap_usd)
-        for account in study.config.accounts
-    }
-    return whole, accounts
+    paths = [path for _, path in ledger_paths(study)]
+    accounts = {account.id: _budget(paths, account.cap_usd, account.id) for account in study.config.accounts}
+    return _budget(paths, study.config.money.cap_usd), accounts
 
 
-def _budget(paths: Iterable[Path], cap_usd: float | None) -> Budget:
+def _budget(paths: Iterable[Path], cap_usd: float | None, account: str | None = None) -> Budget:
     spent = at_worst = sendings = maybe = 0
     for path in paths:
-        found = read_spent(path)
+        found = read_spent(path, account)
         spent += found.nano_usd or 0
-        at_worst += at_worst_nano_usd(path)
+        at_worst += at_worst_nano_usd(path, account)
         sendings += found.at_worst
         maybe += found.maybe_billed
     return Budget(spent, at_worst, sendings, maybe, None if cap_usd is None else nano_usd(cap_usd))

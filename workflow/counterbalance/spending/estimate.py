@@ -86,8 +86,8 @@ def plan_cell(study: Study, cell: Cell) -> CellPlan | None:
         time = _free_time(cell, len(calls.pending), measured)
         return CellPlan(cell, calls.calls, calls.answered, 0, len(calls.pending), None, time, measured)
     account = study.account(cell.model.account)
-    # A live run does not look for batches: it would buy the calls in them again.
-    batched = calls_in_batches(ledger) if account.mode == "batch" else set()
+    # Nobody buys these: a batch run collects them, a live run refuses to start.
+    batched = calls_in_batches(ledger)
     rows = [row for row in calls.pending if calls.keys[row] not in batched]
     paid = cast(PaidVendor, vendor)
     bounds = [paid.bounds(vendor.request(trial)) for trial in iter_trials(trials, rows, cell)]

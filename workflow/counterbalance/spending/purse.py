@@ -20,22 +20,14 @@ from counterbalance.spending.pace import Level
 _BUSY_S = 60.0
 _TABLES = """
 CREATE TABLE IF NOT EXISTS cells (
-    cell TEXT PRIMARY KEY, account TEXT NOT NULL, held INTEGER NOT NULL, live_until REAL NOT NULL,
-    version INTEGER NOT NULL
+    cell TEXT NOT NULL, account TEXT NOT NULL, held INTEGER NOT NULL, live_until REAL NOT NULL,
+    version INTEGER NOT NULL, PRIMARY KEY (cell, account)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS accounts (
     account TEXT PRIMARY KEY, requests REAL, tokens REAL, filled_at REAL NOT NULL,
     paused_at REAL NOT NULL, paused_until REAL NOT NULL
 ) WITHOUT ROWID;
 """
-
-
-@dataclass(frozen=True)
-class Held:
-    """What one cell has charged or reserved (nano-USD), and on which account."""
-
-    account: str
-    amount: int
 
 
 @dataclass(frozen=True)
@@ -54,7 +46,7 @@ class Page:
         self._connection = connection
 
     def others(self, cell: str, account: str) -> Others:
-        """Return what all cells but this one hold."""
+        """Return what all cells but this one hold, in all and on one account."""
         row = self._connection.execute(
             "SELECT coalesce(sum(held), 0), coalesce(sum(CASE WHEN account = ? THEN held END), 0), "
             "coalesce(max(live_until), 0) FROM cells WHERE cell != ?",
@@ -62,12 +54,12 @@ class Page:
         ).fetchone()
         return Others(*row)
 
-    def put(self, cell: str, held: Held, *, live_until: float) -> None:
-        """Set what a cell holds, and until when calls of it may be under way."""
+    def put(self, cell: str, account: str, held: int, *, live_until: float) -> None:
+        """Set what a cell holds on an account, and until when calls of it may be under way."""
         self._connection.execute(
-            "INSERT INTO cells VALUES (?, ?, ?, ?, 1) ON CONFLICT (cell) DO UPDATE SET account = excluded.account, "
+            "INSERT INTO cells VALUES (?, ?, ?, ?, 1) ON CONFLICT (cell, account) DO UPDATE SET "
             "held = excluded.held, live_until = excluded.live_until, version = version + 1",
-            (cell, held.account, held.amount, live_until),
+            (cell, account, held, live_until),
         )
 
     def level(self, account: str) -> Level | None:
@@ -92,11 +84,11 @@ class Purse:
     ----------
     path
         The file; made if there is none.
-    cell
-        The cell whose process this is; its row is left to `Page.put`.
+    cell, account
+        The cell whose process this is, and who pays it; their row is left to `Page.put`.
     ledgers
-        Reads what every cell of the study holds by its ledger; called when the purse is opened, and again when the
-        file was deleted or replaced meanwhile.
+        Reads what every cell of the study holds by its ledger, by cell and account; called when the purse is opened,
+        and again when the file was deleted or replaced meanwhile.
     clock
         Epoch seconds.
     """
@@ -105,11 +97,12 @@ class Purse:
         self,
         path: Path,
         cell: str,
-        ledgers: Callable[[], Mapping[str, Held]],
+        account: str,
+        ledgers: Callable[[], Mapping[tuple[str, str], int]],
         *,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._path, self._cell, self._ledgers, self._clock = path, cell, ledgers, clock
+        self.path, self._own, self._ledgers, self._clock = path, (cell, account), ledgers, clock
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
 
@@ -142,7 +135,7 @@ class Purse:
     def _hold(self) -> Iterator[Page]:
         connection = self._connection
         if connection is None:
-            raise InputError(f"{self._path}: the purse is closed")
+            raise InputError(f"{self.path}: the purse is closed")
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield Page(connection)
@@ -154,8 +147,8 @@ class Purse:
 
     def _open(self) -> None:
         self._close()
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
         self._connection = connection
         # No write-ahead log: its files would outlive a deleted purse and be taken for the new one's. No syncing: a
         # process killed at any moment leaves the file whole, and after a power cut it is made anew.
@@ -174,19 +167,20 @@ class Purse:
         connection = self._connection
         if connection is None:
             return
-        versions = dict(connection.execute("SELECT cell, version FROM cells WHERE live_until < ?", (self._clock(),)))
-        found = {cell: held for cell, held in self._ledgers().items() if cell != self._cell}
-        gone = [(cell, version) for cell, version in versions.items() if cell not in found and cell != self._cell]
-        known = [(held.account, held.amount, cell, versions[cell]) for cell, held in found.items() if cell in versions]
-        fresh = [(cell, held.account, held.amount) for cell, held in found.items()]
+        rows = connection.execute("SELECT cell, account, version FROM cells WHERE live_until < ?", (self._clock(),))
+        versions = {(cell, account): version for cell, account, version in rows}
+        found = {key: held for key, held in self._ledgers().items() if key != self._own}
+        gone = [(*key, version) for key, version in versions.items() if key not in found and key != self._own]
+        known = [(held, *key, versions[key]) for key, held in found.items() if key in versions]
+        fresh = [(*key, held) for key, held in found.items()]
         with self._hold():
-            connection.executemany("DELETE FROM cells WHERE cell = ? AND version = ?", gone)
-            connection.executemany("UPDATE cells SET account = ?, held = ? WHERE cell = ? AND version = ?", known)
+            connection.executemany("DELETE FROM cells WHERE cell = ? AND account = ? AND version = ?", gone)
+            connection.executemany("UPDATE cells SET held = ? WHERE cell = ? AND account = ? AND version = ?", known)
             connection.executemany("INSERT OR IGNORE INTO cells VALUES (?, ?, ?, 0, 0)", fresh)
 
     def _identity(self) -> tuple[int, int] | None:
         try:
-            found = os.stat(self._path)
+            found = os.stat(self.path)
         except FileNotFoundError:
             return None
         return found.st_dev, found.st_ino
@@ -202,7 +196,7 @@ class Purse:
             yield
         except (sqlite3.DatabaseError, OSError) as error:
             raise InputError(
-                f"{self._path}: the purse cannot be used now ({error}); see that the disk has space and that the "
+                f"{self.path}: the purse cannot be used now ({error}); see that the disk has space and that the "
                 "folder can be written. If that is so, delete this file and run the same command again: nothing is "
                 "lost, it is made anew from the ledgers"
             ) from error

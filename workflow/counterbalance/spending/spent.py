@@ -6,40 +6,40 @@ from pathlib import Path
 
 from counterbalance.config import Study
 from counterbalance.config.models import ApiModel
-from counterbalance.ledger import held_nano_usd
+from counterbalance.ledger import held_by_account
 from counterbalance.ledger.schema import open_reader, read_meta, reporting
-from counterbalance.spending.purse import Held
 
 _AT_WORST = """
-SELECT coalesce(sum(worst_nano_usd), 0) FROM attempts
+SELECT coalesce(sum(worst_nano_usd), 0) FROM attempts JOIN sessions USING (session)
 WHERE worst_nano_usd > 0 AND coalesce(charged_nano_usd, worst_nano_usd) = worst_nano_usd
+    AND (:account IS NULL OR account = :account)
 """
 _IN_BATCHES = """
 SELECT call_sha256 FROM batch_calls JOIN batches USING (run_id) WHERE state IN ('intended', 'submitted')
 """
 
 
-def ledger_paths(study: Study) -> Iterator[tuple[str, str, Path]]:
-    """Yield cell, account and path of every ledger of a study that may hold money.
+def ledger_paths(study: Study) -> Iterator[tuple[str, Path]]:
+    """Yield cell and path of every ledger of a study that may hold money.
 
-    Cells that are no longer in the study file are among them: what they cost was spent. Their account is the empty
-    name if the study no longer has their model.
+    Cells that are no longer in the study file are among them: what they cost was spent.
     """
-    accounts = {model.id: model.account if isinstance(model, ApiModel) else None for model in study.config.models}
+    free = {model.id for model in study.config.models if not isinstance(model, ApiModel)}
     for path in sorted(study.layout.ledgers.glob("*/*/*.sqlite")):
         experiment, model = path.parent.parent.name, path.parent.name
-        account = accounts.get(model, "")
-        if account is not None:
-            yield f"{experiment}/{model}/{path.stem}", account, path
+        if model not in free:
+            yield f"{experiment}/{model}/{path.stem}", path
 
 
-def held_by_cell(study: Study) -> dict[str, Held]:
-    """Return what every cell of a study has charged or must keep reserved."""
-    return {cell: Held(account, held_nano_usd(path)) for cell, account, path in ledger_paths(study)}
+def held_by_cell(study: Study) -> dict[tuple[str, str], int]:
+    """Return what every cell of a study has charged or must keep reserved, by cell and the account that paid."""
+    return {
+        (cell, account): held for cell, path in ledger_paths(study) for account, held in held_by_account(path).items()
+    }
 
 
-def at_worst_nano_usd(path: Path) -> int:
-    """Return the part of a ledger's money that is no known cost but a worst case.
+def at_worst_nano_usd(path: Path, account: str | None = None) -> int:
+    """Return the part of a ledger's money that is no known cost but a worst case; with `account`, of that one's.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def at_worst_nano_usd(path: Path) -> int:
     """
     with reporting(path), closing(open_reader(path)) as connection:
         read_meta(connection, path)
-        return int(connection.execute(_AT_WORST).fetchone()[0])
+        return int(connection.execute(_AT_WORST, {"account": account}).fetchone()[0])
 
 
 def calls_in_batches(path: Path) -> set[str]:

@@ -76,7 +76,7 @@ def contingency_test(correct: npt.ArrayLike, n: npt.ArrayLike) -> Contingency:
     return Contingency(
         result(f"Pearson X2, df {max(rows - 1, 0)}, calls as independent", chi2, p),
         result("Cramer's V as published", v),
-        result("Cramer's V, Bergsma's correction", 0.0 if degenerate else bergsma_v(chi2, total, rows)),
+        result("Cramer's V, Bergsma's correction", 0.0 if degenerate else float(bergsma_v(chi2, total, rows))),
     )
 
 
@@ -103,10 +103,11 @@ def pearson_chi2(hits: Array, calls: Array) -> Array:
     )
 
 
-def bergsma_v(chi2: float, n_calls: int, n_slots: int) -> float:
-    """Return Bergsma's corrected Cramer's V of a k x 2 table with at least two calls; 0 where chance explains X2."""
-    excess = max(0.0, chi2 / n_calls - (n_slots - 1) / (n_calls - 1))
-    rows = n_slots - (n_slots - 1) ** 2 / (n_calls - 1)
-    columns = 2 - 1 / (n_calls - 1)
-    side = min(rows, columns) - 1
-    return float(np.sqrt(excess / side)) if side > 0 else 0.0
+def bergsma_v(chi2: npt.ArrayLike, n_calls: npt.ArrayLike, n_slots: npt.ArrayLike) -> Array:
+    """Return Bergsma's corrected Cramer's V of k x 2 tables with at least two calls; 0 where chance explains X2."""
+    calls, slots = np.asarray(n_calls, dtype=np.float64), np.asarray(n_slots, dtype=np.float64)
+    excess = np.maximum(0.0, np.asarray(chi2) / calls - (slots - 1) / (calls - 1))
+    rows = slots - (slots - 1) ** 2 / (calls - 1)
+    columns = 2 - 1 / (calls - 1)
+    side = np.minimum(rows, columns) - 1
+    return np.asarray(np.sqrt(np.divide(excess, side, out=np.zeros_like(excess + side), where=side > 0)))

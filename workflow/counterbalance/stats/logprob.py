@@ -25,12 +25,15 @@ class LabelLogprobs:
         Mean log-probability of the label in each slot, in nats.
     bonus
         Slot bonus of each slot in nats, relative to the mean of the slots; the bonuses add up to 0.
+    prior
+        Prior probability of each label, content taken out; the priors add up to 1.
     n_censored_items
         Items in which at least one value is a bound.
     """
 
     mean: tuple[Result, ...]
     bonus: tuple[Result, ...]
+    prior: tuple[Result, ...]
     n_censored_items: int
 
 
@@ -40,12 +43,13 @@ def label_logprobs(
     logprobs: npt.ArrayLike,
     censored: npt.ArrayLike,
     *,
+    units: npt.ArrayLike | None = None,
     level: float = 0.95,
     n_resamples: int = 9999,
     seed: Seed,
     stream: Stream = "modern",
 ) -> LabelLogprobs:
-    """Estimate mean label log-probability and slot bonus by slot, with BCa intervals over items.
+    """Estimate mean label log-probability, slot bonus and label prior by slot, with BCa intervals over items.
 
     Parameters
     ----------
@@ -58,6 +62,9 @@ def label_logprobs(
         the caller.
     censored
         True where the value is only a bound, because the label was not among those listed.
+    units
+        Index of the group that each item belongs to, shape (items,); groups are resampled, means stay those over
+        items. None: each item is its own.
 
     Raises
     ------
@@ -71,6 +78,10 @@ def label_logprobs(
     mean over slots; where calls are missing, the fit takes the content out that this would leave in. Items in which
     the arrangements at hand cannot separate slot from option are left out of the bonus, and counted in the reason.
 
+    The prior of an item is the softmax of its slot terms, and that of the cell their arithmetic mean over items; with
+    all rotations it is the softmax over slots of the mean log-probability. Source: Zheng et al. (2024), "Large language
+    models are not robust multiple choice selectors", ICLR.
+
     Censoring: a label that was not listed is given its upper bound, the smallest value listed. So the mean
     log-probability of a slot is too high, never too low, and so is the bonus of slots in which labels often go
     missing, relative to the others: the spread of the bonuses is understated.
@@ -81,21 +92,38 @@ def label_logprobs(
     means = _sum_by(item, values, n_items) / calls[:, None]
     bonus, separable = _slot_terms(item, option, values, calls)
 
-    def intervals(series: Array, n_calls: int) -> list[Result]:
-        return bca_means(series.T, level=level, n_resamples=n_resamples, seed=seed, stream=stream, n_calls=n_calls)
+    owner = np.arange(n_items) if units is None else np.asarray(units, dtype=np.intp)
+    if owner.shape != (n_items,):
+        raise InputError(f"units has shape {owner.shape} for {n_items} items; expected one group for each item")
 
-    if separable.all():
-        # One call, one set of resamples for all slots.
-        found = intervals(np.hstack([means, bonus]), len(item))
-    else:
-        found = intervals(means, len(item)) + intervals(bonus[separable], int(calls[separable].sum()))
+    def intervals(series: Array, of: npt.NDArray[np.bool_]) -> list[Result]:
+        groups, place = np.unique(owner[of], return_inverse=True)
+        size = np.bincount(place, minlength=len(groups)).astype(np.float64)
+        means = _sum_by(place, series[of], len(groups)) / np.maximum(size, 1)[:, None]
+        return bca_means(
+            means.T,
+            level=level,
+            n_resamples=n_resamples,
+            seed=seed,
+            stream=stream,
+            n_calls=int(calls[of].sum()),
+            items=size,
+        )
+
+    odds = np.exp(bonus - bonus.max(axis=1, initial=0.0, keepdims=True))
+    prior = odds / odds.sum(axis=1, keepdims=True)
+    everywhere = np.ones(n_items, dtype=bool)
+    found = intervals(np.hstack([means, bonus, prior]), everywhere)
+    if not separable.all():
+        found[k:] = intervals(np.hstack([bonus, prior]), separable)
     n_censored = len(np.unique(item[bound.any(axis=1)]))
     notes = [_censoring(int(bound.sum()), n_censored, n_items)] if n_censored else []
     left_out = int((~separable).sum())
     skipped = [f"{left_out} items left out: their orders do not separate slot from option"] if left_out else []
     return LabelLogprobs(
         tuple(_named(result, "mean label log-probability in nats", notes) for result in found[:k]),
-        tuple(_named(result, "slot bonus in nats", notes + skipped) for result in found[k:]),
+        tuple(_named(result, "slot bonus in nats", notes + skipped) for result in found[k : 2 * k]),
+        tuple(_named(result, "label prior, mean of the items' own", notes + skipped) for result in found[2 * k :]),
         n_censored,
     )
 

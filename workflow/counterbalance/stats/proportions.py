@@ -1,4 +1,4 @@
-"""Shares: exact and Wilson bounds for independent trials, cluster bootstrap where items are asked many times."""
+"""Shares: exact and Wilson bounds for independent trials, Wilson's with an effective n where items are asked often."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,7 +7,12 @@ from scipy import stats
 from counterbalance.errors import InputError
 from counterbalance.stats.counts import Array
 from counterbalance.stats.estimate import Result, checked_level, few_items
-from counterbalance.stats.resampling import Seed, bootstrap_sums, percentile_limits
+from counterbalance.stats.resampling import Seed
+
+_DIGITS = 12
+"""Shares that agree to this many digits are the same share."""
+_ENOUGH = 10
+"""So many items that differ from the others tell how far items differ."""
 
 
 def wilson(hits: int, n: int, *, level: float = 0.95) -> Result:
@@ -44,28 +49,42 @@ def clustered_shares(
     n: npt.ArrayLike,
     *,
     level: float = 0.95,
-    n_resamples: int = 9999,
-    seed: Seed,
+    n_resamples: int | None = None,
+    seed: Seed | None = None,
 ) -> list[Result]:
-    """Return the share of hits in each column, with a percentile interval of a bootstrap over items.
+    """Return the share of hits in each column, with a Wilson interval whose n is that of independent items.
 
     One call serves accuracy (one column), accuracy by slot, picks by slot, and shares of any outcome.
 
     Parameters
     ----------
     hits, n
-        Counts, shape (items, columns), ``0 <= hits <= n``. An item with ``n`` = 0 has no part in that column.
+        Amounts, shape (items, columns), ``0 <= hits <= n``. An item with ``n`` = 0 has no part in that column.
+    n_resamples, seed
+        Without effect, since nothing is resampled; taken so that all estimates of a cell can be called alike.
 
     Returns
     -------
     list of Result
-        ``degenerate`` where every item has the same share, since a bootstrap would claim certainty: then an exact
+        ``degenerate`` where every item has the same share, so that nothing tells how much items differ: then an exact
         bound for that many items if the share is 0 or 1, otherwise a Wilson interval (conservative there).
 
     Raises
     ------
     InputError
-        For counts out of range or of differing shapes.
+        For amounts out of range or of differing shapes.
+
+    Notes
+    -----
+    With r = hits / n over all items, the variance of r over items is v = Q / (Q - 1) sum (hits - n r)^2 / (sum n)^2
+    (Cochran 1977, Sampling Techniques, section 6.4), so the calls are worth r (1 - r) / v independent ones (Kish 1965,
+    Survey Sampling, section 8.2). Wilson's interval takes that for its n and the t quantile for its z.
+
+    A sample of items in which few differ from the most frequent share knows little of how far items can differ, and v
+    is then too small. Two remedies hold, each alone: t has as many degrees of freedom as there are differing items,
+    less one; or v moves towards its largest possible value, that of items which are all right or all wrong, the nearer
+    the fewer of 10 items differ. The first is narrow where the differing items are alike (picks by slot), the second
+    where they are not (accuracy near the ceiling); the narrower interval is given.
     """
     table, calls = np.asarray(hits, dtype=np.float64), np.asarray(n, dtype=np.float64)
     if table.ndim != 2 or table.shape != calls.shape:
@@ -73,49 +92,54 @@ def clustered_shares(
     if not ((table >= 0) & (table <= calls) & np.isfinite(calls)).all():
         raise InputError("hits or n is negative, missing, or hits exceed n; expected 0 <= hits <= n everywhere")
     checked_level(level)
-    draws = np.zeros((0, 2 * table.shape[1]))
-    if len(table):
-        draws = bootstrap_sums(np.hstack([table, calls]), n_resamples, seed)
-    columns = table.shape[1]
-    return [
-        _share(table[:, j], calls[:, j], draws[:, j], draws[:, columns + j], level=level, n_resamples=n_resamples)
-        for j in range(columns)
-    ]
+    return [_share(table[:, j], calls[:, j], level) for j in range(table.shape[1])]
 
 
-def _share(hits: Array, n: Array, sums: Array, totals: Array, *, level: float, n_resamples: int) -> Result:
+def _share(hits: Array, n: Array, level: float) -> Result:
     asked = n > 0
-    n_items, n_calls = int(asked.sum()), int(n.sum())
-    method = f"share of calls, percentile bootstrap over items ({n_resamples} resamples)"
+    hits, n = hits[asked], n[asked]
+    n_items, n_calls = len(n), int(n.sum())
+    method = "share of calls, Wilson interval with the effective n of clustered calls"
     if n_items == 0:
         return Result(method=method, n_items=0, n_calls=0, status="undefined", reason="no calls")
-    estimate = hits.sum() / n.sum()
-    if np.ptp(hits[asked] / n[asked]) == 0:
-        return _constant_share(float(estimate), n_items, n_calls, level)
-    drawn = totals > 0
-    low, high = percentile_limits(sums[drawn] / totals[drawn], level)
-    caveats = [few_items(n_items)]
-    if not drawn.all():
-        caveats.append(f"{int((~drawn).sum())} resamples held no call and were left out")
+    estimate = float(hits.sum() / n.sum())
+    _, times = np.unique(np.round(hits / n, _DIGITS), return_counts=True)
+    differing = n_items - int(times.max())
+    if differing == 0:
+        return _constant_share(estimate, n_items, n_calls, level)
+    low, high = _clustered_limits(hits, n, estimate, differing, level)
     return Result(
         method=method,
         estimate=estimate,
-        low=low,
-        high=high,
+        low=min(low, estimate),
+        high=max(high, estimate),
         level=level,
         n_items=n_items,
         n_calls=n_calls,
-        reason="; ".join(text for text in caveats if text) or None,
+        reason=few_items(n_items),
     )
 
 
+def _clustered_limits(hits: Array, n: Array, share: float, differing: int, level: float) -> tuple[float, float]:
+    n_items, total, spread = len(n), n.sum(), share * (1 - share)
+    variance = n_items / (n_items - 1) * float(((hits - n * share) ** 2).sum()) / total**2
+    largest = max(variance, spread * float((n**2).sum()) / total**2)
+    known = min(1.0, differing / _ENOUGH)
+    tail = (1 - level) / 2
+    t = float(stats.t.isf(tail, n_items - 1))
+    candidates = [_wilson_limits(share, spread / (known * variance + (1 - known) * largest), t)]
+    if differing > 1 and variance > 0:
+        candidates.append(_wilson_limits(share, spread / variance, float(stats.t.isf(tail, differing - 1))))
+    return min(candidates, key=lambda limits: limits[1] - limits[0])
+
+
 def _constant_share(share: float, n_items: int, n_calls: int, level: float) -> Result:
-    reason = f"all {n_items} items have the share {share:g}: a bootstrap would give an interval of no width"
+    reason = f"all {n_items} items have the share {share:g}, so that nothing tells how much items differ"
     if share in {0.0, 1.0}:
         exact = clopper_pearson(int(share) * n_items, n_items, level=level)
         low, high, method = exact.low, exact.high, "share of calls, exact (Clopper-Pearson) bound over items"
     else:
-        low, high = _wilson_limits(share, n_items, level)
+        low, high = _wilson_limits(share, n_items, float(stats.norm.isf((1 - level) / 2)))
         method = "share of calls, Wilson interval over items"
     return Result(
         method=method,
@@ -130,9 +154,8 @@ def _constant_share(share: float, n_items: int, n_calls: int, level: float) -> R
     )
 
 
-def _wilson_limits(share: float, n: int, level: float) -> tuple[float, float]:
+def _wilson_limits(share: float, n: float, z: float) -> tuple[float, float]:
     # The closed form, since a share that is not a whole number of items has no binomial count.
-    z = float(stats.norm.isf((1 - level) / 2))
     centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
     return float(centre - half), float(centre + half)

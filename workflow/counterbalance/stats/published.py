@@ -1,18 +1,22 @@
-"""The published classifier and run-level bootstrap, as printed, so that results can be set beside older ones."""
+"""The published effect sizes, bootstraps and classifier, so that results can be set beside older ones."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from counterbalance.stats.contingency import pearson_chi2
+from counterbalance.stats.contingency import bergsma_v, contingency_test, pearson_chi2
 from counterbalance.stats.counts import Array, SlotCounts, slot_counts
 from counterbalance.stats.estimate import Result
-from counterbalance.stats.resampling import Seed, generator, percentile_limits
+from counterbalance.stats.resampling import Seed, bootstrap_sums, generator, percentile_limits
 
 Mechanism = Literal["inactive", "processing_load", "content_ambiguity"]
 
-_CAVEAT = "calls of one item are resampled as independent; the interval of V cannot reach 0"
+_RUN_CAVEAT = "calls of one item are resampled as independent; the interval of V cannot reach 0"
+_QUESTION_CAVEAT = "items are resampled; V stays biased upwards, so that its interval cannot reach 0"
+_ONE_ITEM = "1 item; resampling items needs at least 2"
 
 
 def slot_rank_correlation(accuracies: npt.ArrayLike) -> tuple[Array, npt.NDArray[np.bool_]]:
@@ -78,75 +82,128 @@ def classify_v0_2(
     return classify_v0_1(v, rho, v_floor=v_floor, rho_threshold=rho_threshold)
 
 
-def run_level_bootstrap(
-    correct: npt.ArrayLike,
-    n: npt.ArrayLike,
-    *,
-    level: float = 0.95,
-    n_resamples: int = 1000,
-    seed: Seed,
-) -> tuple[Result, Result]:
+@dataclass(frozen=True)
+class PublishedEffects:
+    """The published effect sizes of a cell with intervals of one bootstrap, all ``descriptive`` at best.
+
+    Attributes
+    ----------
+    v, bergsma
+        Cramer's V as published, and with Bergsma's correction.
+    rho
+        Spearman's rho of slot and accuracy. Resamples in which it is not defined are left out of its interval and
+        counted in the reason.
+    """
+
+    v: Result
+    bergsma: Result
+    rho: Result
+
+
+def run_level_effects(
+    correct: npt.ArrayLike, n: npt.ArrayLike, *, level: float = 0.95, n_resamples: int = 1000, seed: Seed
+) -> PublishedEffects:
     """Return V and rho with percentile intervals of a bootstrap over single calls, as published.
 
     Drawing N calls with replacement is one multinomial draw over the 2k cells of the table, which is done here.
 
-    Returns
-    -------
-    v, rho
-        ``descriptive`` at best: the calls of one item are not independent. Resamples in which rho is not defined are
-        left out of its interval and counted in the reason.
+    Parameters
+    ----------
+    correct, n
+        Correct answers and scored calls, shape (items, slots).
     """
     counts = slot_counts(correct, n)
-    hits, calls = counts.correct.sum(axis=0), counts.n.sum(axis=0)
-    draws = f"run-level percentile bootstrap ({n_resamples} resamples)"
-    rho = _rho(counts, f"Spearman's rho of slot and accuracy, {draws}")
-    method = f"Cramer's V as published, {draws}"
+
+    def draw() -> Array:
+        hits, calls = counts.correct.sum(axis=0), counts.n.sum(axis=0)
+        cells = np.concatenate([hits, calls - hits])
+        drawn = generator(seed).multinomial(counts.n_calls, cells / cells.sum(), size=n_resamples).astype(np.float64)
+        drawn[:, counts.n_slots :] += drawn[:, : counts.n_slots]
+        return drawn
+
+    return _effects(counts, f"run-level percentile bootstrap ({n_resamples} resamples)", _RUN_CAVEAT, draw, level)
+
+
+def question_level_effects(
+    correct: npt.ArrayLike, n: npt.ArrayLike, *, level: float = 0.95, n_resamples: int = 9999, seed: Seed
+) -> PublishedEffects:
+    """Return the published V and rho with percentile intervals of a bootstrap over items, all calls of an item kept.
+
+    Parameters
+    ----------
+    correct, n
+        Correct answers and scored calls, shape (items, slots).
+
+    Notes
+    -----
+    The calls of an item stay together, but V is as biased upwards in the resamples as in the data, so its interval
+    cannot reach 0 and that of Bergsma's V, which corrects for independent calls, is too high where items have order
+    effects of their own. The interval that holds is that of `vcc.cluster_corrected_v`.
+    """
+    counts = slot_counts(correct, n)
+    how = f"question-level percentile bootstrap ({n_resamples} resamples)"
+    if counts.n_items == 1:
+        return _effects(counts, how, _ONE_ITEM, None, level)
+    columns = np.hstack([counts.correct, counts.n])
+    return _effects(counts, how, _QUESTION_CAVEAT, lambda: bootstrap_sums(columns, n_resamples, seed), level)
+
+
+def run_level_bootstrap(
+    correct: npt.ArrayLike, n: npt.ArrayLike, *, level: float = 0.95, n_resamples: int = 1000, seed: Seed
+) -> tuple[Result, Result]:
+    """Return V as published and rho of `run_level_effects`."""
+    found = run_level_effects(correct, n, level=level, n_resamples=n_resamples, seed=seed)
+    return found.v, found.rho
+
+
+def _effects(
+    counts: SlotCounts, how: str, caveat: str, draw: Callable[[], Array] | None, level: float
+) -> PublishedEffects:
+    """Return the three effects; `draw` gives resampled hits and calls by slot side by side, None if nothing can."""
+    table = contingency_test(counts.correct, counts.n)
+    v = replace(table.v, method=f"Cramer's V as published, {how}")
+    bergsma = replace(table.v_bergsma, method=f"Cramer's V, Bergsma's correction, {how}")
+    rho = _rho(counts, f"Spearman's rho of slot and accuracy, {how}")
     if counts.n_calls == 0:
-        return Result(method=method, **counts.size, status="undefined", reason="no scored calls"), rho
-    if hits.sum() in {0, counts.n_calls} or (calls > 0).sum() < 2:
+        v, bergsma = (
+            replace(result, estimate=None, status="undefined", reason="no scored calls") for result in (v, bergsma)
+        )
+        return PublishedEffects(v, bergsma, rho)
+    if table.v.status == "degenerate":
         reason = "all calls are alike, or in one slot: V is 0 by convention and has no interval"
-        return Result(method=method, estimate=0.0, **counts.size, status="degenerate", reason=reason), rho
-    cells = np.concatenate([hits, calls - hits])
-    drawn = generator(seed).multinomial(counts.n_calls, cells / cells.sum(), size=n_resamples).astype(np.float64)
-    drawn_hits = drawn[:, : counts.n_slots]
-    drawn_calls = drawn_hits + drawn[:, counts.n_slots :]
-    low, high = percentile_limits(np.sqrt(pearson_chi2(drawn_hits, drawn_calls) / counts.n_calls), level)
-    estimate = float(np.sqrt(pearson_chi2(hits, calls) / counts.n_calls))
-    if low == high:
-        reason = "every resample gives the same V: the bootstrap gives no interval"
-        v = Result(method=method, estimate=estimate, **counts.size, status="degenerate", reason=reason)
-        return v, _with_limits(rho, drawn_hits, drawn_calls, level)
-    v = Result(
-        method=method,
-        estimate=estimate,
-        low=low,
-        high=high,
-        level=level,
-        **counts.size,
-        status="descriptive",
-        reason="; ".join(text for text in (counts.empty_slots, _CAVEAT) if text),
+        return PublishedEffects(replace(v, reason=reason), replace(bergsma, reason=reason), rho)
+    if draw is None:
+        v, bergsma = (replace(result, status="degenerate", reason=caveat) for result in (v, bergsma))
+        return PublishedEffects(v, bergsma, rho)
+    drawn = draw()
+    hits, calls = drawn[:, : counts.n_slots], drawn[:, counts.n_slots :]
+    chi2, total = pearson_chi2(hits, calls), calls.sum(axis=1)
+    notes = "; ".join(text for text in (counts.empty_slots, caveat) if text)
+    return PublishedEffects(
+        _between(v, np.sqrt(chi2 / total), level, notes),
+        _between(bergsma, bergsma_v(chi2, total, (calls > 0).sum(axis=1)), level, notes),
+        _with_limits(rho, hits, calls, level, caveat),
     )
-    return v, _with_limits(rho, drawn_hits, drawn_calls, level)
 
 
-def _with_limits(rho: Result, hits: Array, calls: Array, level: float) -> Result:
+def _between(result: Result, draws: Array, level: float, caveat: str) -> Result:
+    low, high = percentile_limits(draws, level)
+    if low == high:
+        reason = "nearly every resample gives the same V: the bootstrap gives no interval"
+        return replace(result, status="degenerate", reason=reason)
+    return replace(result, low=low, high=high, level=level, status="descriptive", reason=caveat)
+
+
+def _with_limits(rho: Result, hits: Array, calls: Array, level: float, caveat: str) -> Result:
     if rho.estimate is None:
         return rho
     shares = np.divide(hits, calls, out=np.zeros_like(hits), where=calls > 0)
     values, defined = slot_rank_correlation(shares)
     defined &= (calls > 0).all(axis=1)
-    reason = f"{rho.reason}; {_CAVEAT.split(';')[0]}"
+    reason = f"{rho.reason}; {caveat.split(';')[0]}"
     if not defined.all():
         reason += f"; {int((~defined).sum())} of {len(values)} resamples have no rho and were left out"
-    limits = percentile_limits(values[defined], level) if defined.any() else (None, None)
-    return Result(
-        method=rho.method,
-        estimate=rho.estimate,
-        low=limits[0],
-        high=limits[1],
-        level=level if defined.any() else None,
-        n_items=rho.n_items,
-        n_calls=rho.n_calls,
-        status="descriptive",
-        reason=reason,
-    )
+    if not defined.any():
+        return replace(rho, reason=reason)
+    low, high = percentile_limits(values[defined], level)
+    return replace(rho, low=low, high=high, level=level, reason=reason)

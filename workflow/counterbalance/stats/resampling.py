@@ -1,11 +1,12 @@
 """The bootstraps: clusters drawn as weights, and BCa intervals in one vectorised call."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special
 
 from counterbalance.errors import InputError
 from counterbalance.stats.counts import Array
@@ -13,10 +14,14 @@ from counterbalance.stats.estimate import Result, checked_level, few_items
 
 Seed = int | np.random.Generator
 Stream = Literal["modern", "legacy"]
+Counted = npt.NDArray[Any]
+"""How often items were drawn, in whatever type of whole number holds it."""
 
 _ROUNDING = 1e-12
 _BLOCK = 4_000_000
 """Numbers held at once by a resampling; bounds the memory, never the result."""
+_KEPT = 200_000_000
+"""Weights that are kept for the next statistic at most; two bytes each for up to 65,535 items."""
 
 
 def generator(seed: Seed) -> np.random.Generator:
@@ -34,13 +39,16 @@ def generator(seed: Seed) -> np.random.Generator:
     return np.random.default_rng(int(seed))
 
 
-def weight_blocks(n_items: int, n_resamples: int, rng: np.random.Generator, width: int = 1) -> Iterator[Array]:
+def weight_blocks(n_items: int, n_resamples: int, seed: Seed, width: int = 1) -> Iterator[Array]:
     """Yield the multinomial weights of a cluster bootstrap, block by block.
 
     Parameters
     ----------
     n_items, n_resamples
         Clusters, and how often they are drawn with replacement.
+    seed
+        Equal whole numbers give equal weights, which are then drawn once and kept until others are asked for, since
+        the statistics of a cell all resample the same items.
     width
         Numbers that the caller makes from each weight, for the size of a block.
 
@@ -52,16 +60,38 @@ def weight_blocks(n_items: int, n_resamples: int, rng: np.random.Generator, widt
     if n_resamples < 1:
         raise InputError(f"{n_resamples} resamples; expected at least 1")
     size = max(1, _BLOCK // max(n_items, width))
+    rng = generator(seed)
+    if not isinstance(seed, np.random.Generator) and n_items * n_resamples <= _KEPT:
+        whole = _kept_counts(n_items, n_resamples, int(seed))
+        blocks: Iterator[Counted] = (whole[start : start + size] for start in range(0, n_resamples, size))
+    else:
+        blocks = _drawn_counts(n_items, n_resamples, rng.integers, size)
+    yield from (block.astype(np.float64) for block in blocks)
+
+
+@lru_cache(maxsize=1)
+def _kept_counts(n_items: int, n_resamples: int, seed: int) -> Counted:
+    # The smallest type that can hold any count, so that no draw can overflow it.
+    kept = np.empty((n_resamples, n_items), dtype=np.min_scalar_type(n_items))
+    start = 0
+    for block in _drawn_counts(n_items, n_resamples, np.random.default_rng(seed).integers, max(1, _BLOCK // n_items)):
+        kept[start : start + len(block)] = block
+        start += len(block)
+    kept.flags.writeable = False
+    return kept
+
+
+def _drawn_counts(n_items: int, n_resamples: int, integers: Callable[..., Any], size: int) -> Iterator[Counted]:
     for start in range(0, n_resamples, size):
         rows = min(size, n_resamples - start)
         # Counting drawn items makes the same multinomial weights as drawing the counts, several times faster.
-        drawn = rng.integers(0, n_items, (rows, n_items)) + n_items * np.arange(rows)[:, None]
-        yield np.bincount(drawn.ravel(), minlength=rows * n_items).reshape(rows, n_items).astype(np.float64)
+        drawn = integers(0, n_items, (rows, n_items)) + n_items * np.arange(rows)[:, None]
+        yield np.bincount(drawn.ravel(), minlength=rows * n_items).reshape(rows, n_items)
 
 
 def bootstrap_sums(values: Array, n_resamples: int, seed: Seed) -> Array:
     """Return column sums over resampled items, shape (resamples, columns), from values of shape (items, columns)."""
-    blocks = weight_blocks(len(values), n_resamples, generator(seed), values.shape[1])
+    blocks = weight_blocks(len(values), n_resamples, seed, values.shape[1])
     return np.concatenate([weights @ values for weights in blocks])
 
 
@@ -79,6 +109,7 @@ def bca_means(
     seed: Seed,
     stream: Stream = "modern",
     n_calls: int | None = None,
+    items: npt.ArrayLike | None = None,
 ) -> list[Result]:
     """Estimate the mean of each series with a BCa bootstrap interval over items.
 
@@ -92,6 +123,9 @@ def bca_means(
         replicating older papers; needs an integer seed.
     n_calls
         Calls behind the series, for the record.
+    items
+        Where the columns are clusters of items and hold the mean of their items: how many items each holds, shape
+        (clusters,). Clusters are resampled, and the mean is that over items. None: one item each.
 
     Returns
     -------
@@ -105,10 +139,13 @@ def bca_means(
 
     Notes
     -----
-    Source: Efron (1987), JASA 82, 171-185, as implemented in ``scipy.stats.bootstrap``.
+    Source: Efron (1987), JASA 82, 171-185: percentiles moved by the bias z0 (share of resampled means below the
+    estimate, ties half) and the acceleration a (skewness of the means with one cluster left out). With one item each
+    the draws and limits are those of ``scipy.stats.bootstrap``, whose jackknife takes items^2 numbers where the mean's
+    is a formula.
     """
     found = bca_means_at_levels(
-        series, levels=(level,), n_resamples=n_resamples, seed=seed, stream=stream, n_calls=n_calls
+        series, levels=(level,), n_resamples=n_resamples, seed=seed, stream=stream, n_calls=n_calls, items=items
     )
     return [result for (result,) in found]
 
@@ -121,12 +158,13 @@ def bca_means_at_levels(
     seed: Seed,
     stream: Stream = "modern",
     n_calls: int | None = None,
+    items: npt.ArrayLike | None = None,
 ) -> list[tuple[Result, ...]]:
     """Estimate as `bca_means` does, at several levels from one set of resamples.
 
     Parameters
     ----------
-    series, n_resamples, seed, stream, n_calls
+    series, n_resamples, seed, stream, n_calls, items
         See `bca_means`.
     levels
         Levels of the intervals, at least one.
@@ -148,52 +186,65 @@ def bca_means_at_levels(
         raise InputError("no levels; expected at least one, such as 0.95")
     for level in levels:
         checked_level(level)
-    n_items = table.shape[1]
+    n_clusters = table.shape[1]
+    size = np.ones(n_clusters) if items is None else np.asarray(items, dtype=np.float64)
+    if size.shape != (n_clusters,) or (size <= 0).any():
+        raise InputError(
+            f"items has shape {size.shape} for {n_clusters} clusters; expected one positive number for each"
+        )
     method = f"mean over items, BCa bootstrap ({n_resamples} resamples, {stream} stream)"
-    if n_items == 0:
+    if n_clusters == 0:
         empty = Result(method=method, n_items=0, n_calls=n_calls, status="undefined", reason="no items")
         return [(empty,) * len(levels)] * len(table)
     changing = np.array([varies(row) for row in table], dtype=bool)
     limits = np.full((len(levels), 2, len(table)), np.nan)
     if changing.any():
-        limits[:, :, changing] = _bca_limits(table[changing], levels, n_resamples, seed, stream)
+        limits[:, :, changing] = _bca_limits(table[changing], size, levels, n_resamples, seed, stream)
     return [
         tuple(
-            _mean_result(row, *limits[place, :, index], level=level, method=method, n_calls=n_calls)
+            _mean_result(row, size, *limits[place, :, index], level=level, method=method, n_calls=n_calls)
             for place, level in enumerate(levels)
         )
         for index, row in enumerate(table)
     ]
 
 
-def _bca_limits(table: Array, levels: Sequence[float], n_resamples: int, seed: Seed, stream: Stream) -> Array:
-    # Blocks keep the order of the random numbers, so they bound memory without changing a digit that is printed.
-    batch = max(1, min(n_resamples, _BLOCK // table.size))
-    source: dict[str, Any]
-    if stream == "legacy":
-        if isinstance(seed, np.random.Generator):
-            raise InputError("stream 'legacy' needs a whole number as seed, not a Generator")
-        source = {"random_state": seed}
-    else:
-        source = {"rng": generator(seed)}
-    limits, drawn = [], None
-    for level in levels:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            drawn = stats.bootstrap(
-                (table,),
-                np.mean,
-                axis=-1,
-                vectorized=True,
-                method="BCa",
-                confidence_level=level,
-                # Further levels read the resamples of the first.
-                n_resamples=n_resamples if drawn is None else 0,
-                bootstrap_result=drawn,
-                batch=batch,
-                **source,
-            )
-        limits.append([drawn.confidence_interval.low, drawn.confidence_interval.high])
-    return np.asarray(limits)
+def _bca_limits(
+    table: Array, size: Array, levels: Sequence[float], n_resamples: int, seed: Seed, stream: Stream
+) -> Array:
+    total, sums = size.sum(), table * size
+    mean = sums.sum(axis=1) / total
+    drawn = np.concatenate(
+        [weights @ sums.T / (weights @ size)[:, None] for weights in _bca_weights(table, n_resamples, seed, stream)]
+    )
+    # Sums in another order differ in the last digits; a resample that is the sample itself is a tie.
+    near = _ROUNDING * np.maximum(1.0, np.abs(table).max(axis=1))
+    below = ((drawn < mean - near).sum(axis=0) + (drawn <= mean + near).sum(axis=0)) / (2 * n_resamples)
+    left_out = (sums.sum(axis=1, keepdims=True) - sums) / (total - size)
+    deviation = left_out.mean(axis=1, keepdims=True) - left_out
+    acceleration = (deviation**3).sum(axis=1) / (6 * (deviation**2).sum(axis=1) ** 1.5)
+    limits = np.full((len(levels), 2, len(table)), np.nan)
+    bias = special.ndtri(below)
+    for place, level in enumerate(levels):
+        for end, tail in enumerate(((1 - level) / 2, (1 + level) / 2)):
+            shifted = bias + special.ndtri(tail)
+            with np.errstate(invalid="ignore"):
+                share = special.ndtr(bias + shifted / (1 - acceleration * shifted))
+            for row in np.flatnonzero(np.isfinite(share)):
+                limits[place, end, row] = np.quantile(drawn[:, row], share[row])
+    return limits
+
+
+def _bca_weights(table: Array, n_resamples: int, seed: Seed, stream: Stream) -> Iterator[Array]:
+    n_series, n_clusters = table.shape
+    if stream == "modern":
+        yield from weight_blocks(n_clusters, n_resamples, seed, n_series)
+        return
+    if isinstance(seed, np.random.Generator):
+        raise InputError("stream 'legacy' needs a whole number as seed, not a Generator")
+    size = max(1, _BLOCK // max(n_clusters, n_series))
+    for block in _drawn_counts(n_clusters, n_resamples, np.random.RandomState(seed).randint, size):
+        yield block.astype(np.float64)
 
 
 def varies(row: Array) -> bool:
@@ -201,8 +252,10 @@ def varies(row: Array) -> bool:
     return bool(np.ptp(row) > _ROUNDING * max(1.0, float(np.abs(row).max())))
 
 
-def _mean_result(row: Array, low: float, high: float, *, level: float, method: str, n_calls: int | None) -> Result:
-    n_items, mean = len(row), float(row.mean())
+def _mean_result(
+    row: Array, size: Array, low: float, high: float, *, level: float, method: str, n_calls: int | None
+) -> Result:
+    n_items, mean = len(row), float(row @ size / size.sum())
     if not (np.isfinite(low) and np.isfinite(high)) or low == high:
         reason = "the items hardly differ" if varies(row) else f"all {n_items} items have the same value"
         return Result(

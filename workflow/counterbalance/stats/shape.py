@@ -19,6 +19,8 @@ ShapeLabel = Literal[
     "first_drop",
     "last_boost",
     "last_drop",
+    "middle_boost",
+    "middle_drop",
     "undetermined",
     "other_shape",
 ]
@@ -27,13 +29,13 @@ _ROUNDING = 1e-7
 """Standard errors and deviations below this are the rounding error of 0."""
 
 _FEW_VARY = "so few items vary that many resamples have none that does: no critical value"
-_PLACES = {"linear": 0, "first": 1, "last": -1}
-"""Rows of the family of contrasts that are the planned shapes."""
+_NAMES = ("linear", "first", "last", "middle")
 
 _SIGNED: dict[str, tuple[ShapeLabel, ShapeLabel]] = {
     "linear": ("linear_rise", "linear_decline"),
     "first": ("first_boost", "first_drop"),
     "last": ("last_boost", "last_drop"),
+    "middle": ("middle_boost", "middle_drop"),
 }
 
 Studentised = tuple[Array, Array, float]
@@ -50,14 +52,20 @@ class Shapes:
         Fitted change of accuracy from the first slot to the last, along a straight line.
     first, last
         Accuracy in the first (last) slot less the mean of the others.
+    middle
+        Mean accuracy of the slots in between less that of the first and the last; ``undefined`` with two slots.
     label
         Result whose `label` is a `ShapeLabel`.
+    support
+        The shape that fits the profile best, as `label`, and the share of resamples in which it does, as the estimate.
     """
 
     linear: Result
     first: Result
     last: Result
+    middle: Result
     label: Result
+    support: Result
 
 
 def planned_contrasts(
@@ -77,23 +85,28 @@ def planned_contrasts(
 
     Notes
     -----
-    The family is the linear trend and every slot against the rest (so a dip in the middle is not missed). Intervals
-    are simultaneous over it: estimate +- c x standard error, with c the `level` quantile of the largest studentised
+    The family is the linear trend, the middle slots against the ends, and every slot against the rest. Intervals are
+    simultaneous over it: estimate +- c x standard error, with c the `level` quantile of the largest studentised
     deviation over bootstrap samples of items (max-t). The chance that any of them misses is 1 - `level`.
 
-    Labels:
+    Candidate shapes are the trend, the first slot alone, the last alone, and in the middle each slot alone and all
+    together. A candidate is rejected if, after its least-squares fit to the slot profile, what is left in some slot is
+    not 0 (max-t over the slots). A true shape is rejected with chance 1 - `level` at most, so that is the chance of a
+    wrong name. Labels:
 
     ``inactive``
         No interval of the family excludes 0. No shape was seen, which is not proof of none.
-    ``linear_decline``, ``linear_rise``, ``first_boost``, ``first_drop``, ``last_boost``, ``last_drop``
-        Its interval excludes 0 and it is the only one of the three shapes that the data do not reject. A shape is
-        rejected if, after its least-squares fit to the slot profile, what is left in some slot is not 0 (max-t over
-        the slots). A true shape is rejected with chance 1 - `level` at most, so that is the chance of a wrong name.
+    ``linear_decline``, ``linear_rise``, ``first_boost``, ``first_drop``, ``last_boost``, ``last_drop``,
+    ``middle_boost``, ``middle_drop``
+        The interval of a candidate of this name excludes 0, and no candidate of another name is left.
     ``undetermined``
-        Some interval excludes 0, but two or three shapes are not rejected (always so with two slots); or too few
-        items vary for a test (``not_measurable``).
+        Some interval excludes 0, but candidates of two names or more are not rejected (always so with two slots); or
+        too few items vary for a test (``not_measurable``).
     ``other_shape``
-        All three are rejected: for example a dip in the middle.
+        All are rejected: for example two slots, but not neighbours, that differ from the rest.
+
+    Support says how stable the best fit is where a name could or could not be given: of each resample of items, which
+    candidate leaves the least sum of squares. It is a description, as resamples scatter more than the data do.
 
     Source of max-t: Westfall and Young (1993), Resampling-based multiple testing, chapter 2.
     """
@@ -102,13 +115,16 @@ def planned_contrasts(
     if reason:
         return _without_intervals(counts, reason)
     family = _family(counts.n_slots)
-    tests = [family, *(_left_over(family[place]) for place in _PLACES.values())]
-    studentised, *left_over = _max_t(counts, tests, level, n_resamples, seed)
-    linear, first, last = (
-        _interval(name, place, counts, studentised, level, n_resamples) for name, place in _PLACES.items()
-    )
-    rejected = [bool(_beyond(found).any()) for found in left_over]
-    status, label, why = _label(studentised, dict(zip(_PLACES, rejected, strict=True)))
+    tests, best = _resample(counts, family, level, n_resamples, seed)
+    studentised, left_over = tests[0], tests[1:]
+    found = {
+        name: _interval(name, family.rows[name][0], counts, studentised, level, n_resamples)
+        if name in family.rows
+        else _undefined(counts, "two slots have no middle")
+        for name in _NAMES
+    }
+    kept = [candidate for candidate, test in zip(family.candidates, left_over, strict=True) if not _beyond(test).any()]
+    status, label, why = _label(studentised, family, kept)
     stated = Result(
         method=f"only shape not rejected, max-t bootstrap over items ({n_resamples} resamples)",
         level=level,
@@ -117,7 +133,7 @@ def planned_contrasts(
         reason=why,
         label=label,
     )
-    return Shapes(linear, first, last, stated)
+    return Shapes(**found, label=stated, support=_support(counts, family, studentised, best))
 
 
 def _why_undefined(counts: SlotCounts) -> str | None:
@@ -126,22 +142,47 @@ def _why_undefined(counts: SlotCounts) -> str | None:
     return counts.empty_slots
 
 
+def _undefined(counts: SlotCounts, reason: str) -> Result:
+    return Result(method="planned contrast of slot accuracies", **counts.size, status="undefined", reason=reason)
+
+
 def _without_intervals(counts: SlotCounts, reason: str) -> Shapes:
-    nothing = Result(
-        method="planned contrast of slot accuracies",
-        **counts.size,
-        status="undefined",
-        reason=reason,
-    )
-    return Shapes(nothing, nothing, nothing, nothing)
+    nothing = _undefined(counts, reason)
+    return Shapes(nothing, nothing, nothing, nothing, nothing, nothing)
 
 
-def _family(k: int) -> Array:
-    """Return the linear trend (as change from first slot to last) and each slot against the rest, (k + 1, k)."""
+@dataclass(frozen=True)
+class _Family:
+    """Contrasts of k slot accuracies.
+
+    Attributes
+    ----------
+    contrasts
+        Shape (contrasts, slots).
+    rows
+        Of each name, the contrasts that are candidates for it; the first one is the planned contrast.
+    """
+
+    contrasts: Array
+    rows: dict[str, list[int]]
+
+    @property
+    def candidates(self) -> list[tuple[str, int]]:
+        return [(name, row) for name, rows in self.rows.items() for row in rows]
+
+
+def _family(k: int) -> _Family:
+    """Return the linear trend (as change from first slot to last), each slot against the rest, middle against ends."""
     slots = np.arange(k) - (k - 1) / 2
     linear = slots * (k - 1) / (slots**2).sum()
-    against_rest = (np.eye(k) * k - 1) / (k - 1)
-    return np.vstack([linear, against_rest])
+    contrasts = [linear, *((np.eye(k) * k - 1) / (k - 1))]
+    rows = {"linear": [0], "first": [1], "last": [k]}
+    if k == 3:
+        rows["middle"] = [2]
+    if k > 3:
+        contrasts.append(np.array([-0.5, *np.full(k - 2, 1 / (k - 2)), -0.5]))
+        rows["middle"] = [k + 1, *range(2, k)]
+    return _Family(np.array(contrasts), rows)
 
 
 def _left_over(shape: Array) -> Array:
@@ -151,18 +192,57 @@ def _left_over(shape: Array) -> Array:
     return np.where(np.abs(rest) > _ROUNDING, rest, 0.0)
 
 
-def _max_t(counts: SlotCounts, tests: list[Array], level: float, n_resamples: int, seed: Seed) -> list[Studentised]:
-    """Return estimates, standard errors and the critical value of each set of contrasts."""
+def _resample(
+    counts: SlotCounts, family: _Family, level: float, n_resamples: int, seed: Seed
+) -> tuple[list[Studentised], Array]:
+    """Return estimates, errors and critical value of the family and of what each candidate leaves, and who fits best.
+
+    Who fits best is the share of resamples in which each candidate does.
+    """
+    tests = [family.contrasts, *(_left_over(family.contrasts[row]) for _, row in family.candidates)]
     observed = observed_means(counts)
-    found = [tuple(part[0] for part in observed.contrast(test)) for test in tests]
+    found = [(values[0], errors[0]) for values, errors in map(observed.contrast, tests)]
     largest: list[list[Array]] = [[] for _ in tests]
+    best = np.zeros(len(family.candidates))
     for block in resampled_means(counts, n_resamples, seed):
         for test, (estimate, error), maxima in zip(tests, found, largest, strict=True):
             values, errors = block.contrast(test)
             maxima.append(_ratio(np.abs(values - estimate), np.where(error > _ROUNDING, errors, np.inf)).max(axis=1))
+        best += _fit(block.mean, family)
     # The next larger draw, not a mean of two, of which one may be infinite.
     quantiles = [float(np.quantile(np.concatenate(maxima), level, method="higher")) for maxima in largest]
-    return [(*pair, quantile) for pair, quantile in zip(found, quantiles, strict=True)]
+    return [(*pair, quantile) for pair, quantile in zip(found, quantiles, strict=True)], best / n_resamples
+
+
+def _fit(means: Array, family: _Family) -> Array:
+    """Return of how many profiles each candidate takes the largest part; ties are shared."""
+    shapes = np.array([family.contrasts[row] for _, row in family.candidates])
+    shapes /= np.linalg.norm(shapes, axis=1, keepdims=True)
+    part = ((means - means.mean(axis=1, keepdims=True)) @ shapes.T) ** 2
+    top = part >= part.max(axis=1, keepdims=True) - _ROUNDING**2
+    return np.asarray((top / top.sum(axis=1, keepdims=True)).sum(axis=0))
+
+
+def _support(counts: SlotCounts, family: _Family, found: Studentised, best: Array) -> Result:
+    method = "shape that fits best, and in what share of resamples of items it does"
+    estimates = found[0]
+    if np.abs(estimates).max() <= _ROUNDING:
+        reason = "all slots are equally accurate, which is no shape"
+        return Result(method=method, **counts.size, status="undefined", reason=reason)
+    profile = counts.correct.sum(axis=0) / counts.n.sum(axis=0)
+    names = [name for name, _ in family.candidates]
+    own = int(_fit(profile[None, :], family).argmax())
+    name, row = family.candidates[own]
+    total = {each: float(best[[each == other for other in names]].sum()) for each in family.rows}
+    others = ", ".join(f"{each} {share:.0%}" for each, share in total.items() if each != name)
+    return Result(
+        method=method,
+        estimate=min(total[name], 1.0),
+        **counts.size,
+        status="descriptive",
+        reason=f"not a probability that the shape is right; others: {others}",
+        label=_SIGNED[name][0 if estimates[row] > 0 else 1],
+    )
 
 
 def _ratio(value: Array, error: Array) -> Array:
@@ -199,21 +279,21 @@ def _interval(name: str, place: int, counts: SlotCounts, found: Studentised, lev
     )
 
 
-def _label(family: Studentised, rejected: dict[str, bool]) -> tuple[Status, ShapeLabel, str]:
-    estimates, errors, critical = family
+def _label(found: Studentised, family: _Family, kept: list[tuple[str, int]]) -> tuple[Status, ShapeLabel, str]:
+    estimates, errors, critical = found
     if not np.isfinite(critical):
         return "not_measurable", "undetermined", _FEW_VARY
     if max(np.abs(estimates).max(), errors.max()) <= _ROUNDING:
         return "degenerate", "inactive", "all slots are equally accurate in every item"
-    beyond = _beyond(family)
+    beyond = _beyond(found)
     if not beyond.any():
         return "ok", "inactive", "no simultaneous interval excludes 0"
-    left = [name for name, out in rejected.items() if not out]
+    left = list(dict.fromkeys(name for name, _ in kept))
     if not left:
-        return "ok", "other_shape", "linear, first and last are all rejected"
+        return "ok", "other_shape", f"{', '.join(family.rows)} are all rejected"
     if len(left) > 1:
         return "ok", "undetermined", f"not separable: {', '.join(left)}"
-    place = _PLACES[left[0]]
-    if not beyond[place]:
-        return "ok", "undetermined", f"only {left[0]} is not rejected, and its own interval includes 0"
-    return "ok", _SIGNED[left[0]][0 if estimates[place] > 0 else 1], "the other two shapes are rejected"
+    signs = {bool(estimates[row] > 0) for _, row in kept if beyond[row]}
+    if len(signs) != 1:
+        return "ok", "undetermined", f"only {left[0]} is not rejected, and no interval of it excludes 0"
+    return "ok", _SIGNED[left[0]][0 if signs.pop() else 1], "the other shapes are rejected"

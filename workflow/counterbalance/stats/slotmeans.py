@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterbalance.stats.counts import Array, SlotCounts
-from counterbalance.stats.resampling import Seed, generator, weight_blocks
+from counterbalance.stats.resampling import Seed, weight_blocks
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def observed_means(counts: SlotCounts) -> SlotMeans:
 def resampled_means(counts: SlotCounts, n_resamples: int, seed: Seed) -> Iterator[SlotMeans]:
     """Yield the slot accuracies of bootstrap samples of items, block by block."""
     moments = _moments(counts)
-    for weights in weight_blocks(counts.n_items, n_resamples, generator(seed), moments.shape[1]):
+    for weights in weight_blocks(counts.n_items, n_resamples, seed, moments.shape[1]):
         yield _slot_means(weights, moments, counts)
 
 

@@ -90,21 +90,20 @@ class AnthropicBatchVendor(AnthropicVendor, BatchTalker[AnthropicModel]):
             return BatchState(True, "cancelled", counts)
         return BatchState(True, "expired" if counts["expired"] else "completed", counts)
 
-    async def results(self, batch_id: str) -> AsyncIterator[tuple[str, Reply | TransportError]]:
+    async def results(self, batch_id: str, example: Request) -> AsyncIterator[tuple[str, Reply | TransportError]]:
         """Yield what became of each call."""
-        pattern = self._pattern(self._fixed)
         for line in await self._lines(batch_id):
-            yield str(line.get("custom_id")), self._line(line, pattern)
+            yield str(line.get("custom_id")), self._line(line, example)
 
-    def _line(self, line: dict[str, Json], pattern: Request) -> Reply | TransportError:
+    def _line(self, line: dict[str, Json], example: Request) -> Reply | TransportError:
         kind = as_text(dig(line, "result", "type"))
         if kind in _UNREACHED:
             return unreached(self.name, _UNREACHED[kind])
         if kind == "succeeded":
-            return self._outcome(200, dig(line, "result", "message"), None, pattern)
+            return self._outcome(200, dig(line, "result", "message"), None, example)
         error = dig(line, "result", "error")
         status = _STATUS.get(as_text(dig(error, "error", "type")) or as_text(dig(error, "type")) or "", 500)
-        return self._outcome(status, error, as_text(dig(error, "request_id")), pattern)
+        return self._outcome(status, error, as_text(dig(error, "request_id")), example)
 
     async def _has_tag(self, batch_id: str, tag: str) -> bool:
         lines = await self._lines(batch_id)

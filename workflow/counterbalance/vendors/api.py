@@ -114,7 +114,7 @@ class ApiVendor(ABC, Generic[ModelT]):
             raise stopped.with_traceback(None) from None
         except Exception as error:
             return explain_breakdown(self.name, error)
-        if received.status != 200:
+        if not received.succeeded:
             return judge(self.name, received)
         body = open_body(self.name, received, self._shape(request))
         return self._reply(body, request, received.request_id) if isinstance(body, dict) else body

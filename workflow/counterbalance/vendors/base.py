@@ -214,5 +214,8 @@ class BatchVendor(PaidVendor, Protocol):
     async def state(self, batch_id: str) -> BatchState:
         """Look at a batch."""
 
-    def results(self, batch_id: str) -> AsyncIterator[tuple[str, Reply | TransportError]]:
-        """Yield custom ids and what became of them, in any order; ids that are missing were not answered."""
+    def results(self, batch_id: str, example: Request) -> AsyncIterator[tuple[str, Reply | TransportError]]:
+        """Yield custom ids and what became of them, in any order; ids that are missing were not answered.
+
+        `example` is any request of the batch: replies are read as it asks, whatever the study says by now.
+        """

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Iterable, Iterator
 from datetime import timedelta
 from typing import TypeVar
 
@@ -34,15 +34,8 @@ class BatchTalker(ApiVendor[ModelT]):
     most_requests = MOST_REQUESTS
     most_bytes = MOST_BYTES
 
-    def _pattern(self, parameters: Mapping[str, Json]) -> Request:
-        """Return a request that stands for all of a cell when a reply is read, which depends on parameters alone."""
-        return Request(self.name, self._model.base_url, self._model.model, parameters, {"text": ""}, None, 0)
-
     def _gone(self, what: str) -> str:
-        return (
-            f"{self.name}: {what} is no longer there. Its calls may have been paid for and stay charged at their worst "
-            "case; running the same command again buys them anew"
-        )
+        return f"{self.name}: {what} is not there"
 
     async def _look(
         self, sending: Awaitable[Received], *, gone: str | None = None, transfer: bool = False
@@ -83,7 +76,7 @@ class BatchTalker(ApiVendor[ModelT]):
         if isinstance(outcome, Received) and outcome.status in _GONE and gone is not None:
             raise BatchGoneError(gone)
         if isinstance(outcome, Received):
-            if outcome.status == 200:
+            if outcome.succeeded:
                 return outcome
             outcome = self._refusal(outcome)
         # Raised here, where no frame of an SDK is part of the traceback.
@@ -108,15 +101,15 @@ class BatchTalker(ApiVendor[ModelT]):
         verdict = judge(self.name, received)
         return VendorError(verdict.reason or verdict.status) if isinstance(verdict, Reply) else verdict
 
-    def _outcome(self, status: int, body: Json, request_id: str | None, pattern: Request) -> Reply | TransportError:
+    def _outcome(self, status: int, body: Json, request_id: str | None, example: Request) -> Reply | TransportError:
         """Read what became of one call, as if it had been a live answer of that status."""
         received = Received.of(status, {"request-id": request_id} if request_id else {}, json.dumps(body))
-        verdict = judge(self.name, received) if status != 200 else self._opened(received, pattern)
+        verdict = self._opened(received, example) if received.succeeded else judge(self.name, received)
         return HopelessError(verdict) if isinstance(verdict, CounterbalanceError) else verdict
 
-    def _opened(self, received: Received, pattern: Request) -> Verdict:
-        body = open_body(self.name, received, self._shape(pattern))
-        return self._reply(body, pattern, received.request_id) if isinstance(body, dict) else body
+    def _opened(self, received: Received, example: Request) -> Verdict:
+        body = open_body(self.name, received, self._shape(example))
+        return self._reply(body, example, received.request_id) if isinstance(body, dict) else body
 
 
 def unreached(vendor: str, how: str) -> TransportError:

@@ -44,13 +44,13 @@ def total(*counts: int | None) -> int | None:
 
 def rank_tokens(entries: Iterable[tuple[Json, Json]]) -> tuple[list[str], list[float]]:
     """Return tokens and log-probabilities, likeliest first; entries without a token or a finite number are left out."""
-    usable = [
-        (token, float(value))
-        for token, value in entries
-        if isinstance(token, str)
-        and isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and math.isfinite(value)
-    ]
+    usable = [(token, float(value)) for token, value in entries if isinstance(token, str) and _is_finite(value)]
     usable.sort(key=lambda entry: -entry[1])
     return [token for token, _ in usable], [value for _, value in usable]
+
+
+def _is_finite(value: Json) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    # A whole number of JSON can be larger than any float.
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LARGEST

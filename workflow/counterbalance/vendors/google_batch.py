@@ -86,24 +86,24 @@ class GoogleBatchVendor(GoogleVendor, BatchTalker[GoogleModel]):
             raise HopelessError(verdict)
         return BatchState(True, status, counts, failed=as_text(dig(error, "message")) or "no reason was given")
 
-    async def results(self, batch_id: str) -> AsyncIterator[tuple[str, Reply | TransportError]]:
+    async def results(self, batch_id: str, example: Request) -> AsyncIterator[tuple[str, Reply | TransportError]]:
         """Yield what became of each call, from the job's file or from within the job."""
-        job, pattern = await self._view(batch_id), self._pattern(self._fixed)
+        job = await self._view(batch_id)
         output = dig(job, "response") or dig(job, "metadata", "output")
         for line in as_list(dig(output, "inlinedResponses", "inlinedResponses")):
-            yield str(dig(line, "metadata", "key")), self._line(line, pattern)
+            yield str(dig(line, "metadata", "key")), self._line(line, example)
         name = as_text(dig(output, "responsesFile"))
         if name is not None:
             gone = self._gone(f"file {name} of {batch_id}")
             found = await self._fetch(self._download(name), gone=gone, transfer=True)
             for line in read_lines(self.name, found.text):
-                yield str(line.get("key")), self._line(line, pattern)
+                yield str(line.get("key")), self._line(line, example)
 
-    def _line(self, line: Json, pattern: Request) -> Reply | TransportError:
+    def _line(self, line: Json, example: Request) -> Reply | TransportError:
         error = dig(line, "error") or dig(line, "status")
         if error or not isinstance(dig(line, "response"), dict):
-            return self._outcome(_status_of(error), {"error": error}, None, pattern)
-        return self._outcome(200, line["response"], None, pattern)
+            return self._outcome(_status_of(error), {"error": error}, None, example)
+        return self._outcome(200, line["response"], None, example)
 
     async def _view(self, batch_id: str) -> dict[str, Json]:
         return await self._look(self._call("get", batch_id), gone=self._gone(batch_id))

@@ -83,24 +83,24 @@ class OpenAIBatchVendor(OpenAIVendor, BatchTalker[OpenAIModel]):
         said = [f"line {dig(error, 'line')}: {dig(error, 'message') or dig(error, 'code')}" for error in errors[:3]]
         return BatchState(True, status, counts, failed="; ".join(said) or "no reason was given")
 
-    async def results(self, batch_id: str) -> AsyncIterator[tuple[str, Reply | TransportError]]:
+    async def results(self, batch_id: str, example: Request) -> AsyncIterator[tuple[str, Reply | TransportError]]:
         """Yield what became of each call, from the file of outputs and from the file of errors."""
-        batch, pattern = await self._view(batch_id), self._pattern(self._fixed)
+        batch = await self._view(batch_id)
         for name in (as_text(batch.get("output_file_id")), as_text(batch.get("error_file_id"))):
             if name is not None:
                 gone = self._gone(f"file {name} of batch {batch_id}")
                 found = await self._fetch(self._get(f"/files/{name}/content"), gone=gone, transfer=True)
                 for line in read_lines(self.name, found.text):
-                    yield str(line.get("custom_id")), self._line(line, pattern)
+                    yield str(line.get("custom_id")), self._line(line, example)
 
-    def _line(self, line: dict[str, Json], pattern: Request) -> Reply | TransportError:
+    def _line(self, line: dict[str, Json], example: Request) -> Reply | TransportError:
         code, response = as_text(dig(line, "error", "code")), line.get("response")
         if code in _UNREACHED:
             return unreached(self.name, _UNREACHED[code])
         if not isinstance(response, dict):
-            return self._outcome(500, {"error": line.get("error")}, None, pattern)
+            return self._outcome(500, {"error": line.get("error")}, None, example)
         status = as_count(response.get("status_code")) or 500
-        return self._outcome(status, response.get("body"), as_text(response.get("request_id")), pattern)
+        return self._outcome(status, response.get("body"), as_text(response.get("request_id")), example)
 
     async def _view(self, batch_id: str) -> dict[str, Json]:
         return await self._look(self._get(f"/batches/{batch_id}"), gone=self._gone(f"batch {batch_id}"))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from counterbalance.canonical import Json
+from counterbalance.canonical import Json, utf8_text
 from counterbalance.errors import CounterbalanceError, KeyRefusedError, OutOfFundsError, VendorError
 from counterbalance.keys import redact
 from counterbalance.vendors.base import Reply, TransportError, Trouble
@@ -79,9 +79,14 @@ class Received:
             If a successful answer is not UTF-8.
         """
         if isinstance(body, bytes):
-            body = body.decode("utf-8", "strict" if status == 200 else "replace")
+            body = body.decode("utf-8", "strict" if _is_success(status) else "replace")
         kept = {name: redact.take_out(headers[name]) for name in _KEPT_HEADERS if name in headers}
         return cls(status, kept, redact.take_out(body))
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the server says that it did what was asked, and so may charge it."""
+        return _is_success(self.status)
 
     @property
     def request_id(self) -> str | None:
@@ -89,8 +94,12 @@ class Received:
         return self.headers.get("x-request-id") or self.headers.get("request-id")
 
 
+def _is_success(status: int) -> bool:
+    return 200 <= status < 300
+
+
 def open_body(vendor: str, received: Received, shape: frozenset[str]) -> dict[str, Json] | Verdict:
-    """Return the JSON object of a 200, or what it means that there is none.
+    """Return the JSON object of a success, or what it means that there is none.
 
     Parameters
     ----------
@@ -100,7 +109,7 @@ def open_body(vendor: str, received: Received, shape: frozenset[str]) -> dict[st
         Fields of which an answer of this vendor has at least one.
     """
     try:
-        body = json.loads(received.text)
+        body = json.loads(received.text.removeprefix("\ufeff"))
     except (ValueError, RecursionError):
         body = None
     if isinstance(body, dict) and body.get("error"):
@@ -112,12 +121,12 @@ def open_body(vendor: str, received: Received, shape: frozenset[str]) -> dict[st
         return verdict
     if isinstance(body, dict) and not shape.isdisjoint(body):
         return body
-    said = _cut(f"{vendor}: HTTP 200 without an answer in it: {_excerpt(received.text)}")
+    said = _cut(f"{vendor}: HTTP {received.status} without an answer in it: {_excerpt(received.text)}")
     return TransportError(said, kind="garbled", maybe_billed=True)
 
 
 def judge(vendor: str, received: Received) -> Verdict:
-    """Return what an answer other than 200 means.
+    """Return what an answer other than a success means.
 
     Returns
     -------
@@ -299,5 +308,6 @@ def _excerpt(text: str) -> str:
 
 
 def _cut(text: str, most: int = _LONGEST_MESSAGE) -> str:
-    text = " ".join(redact(text).split())
+    # What a server says goes into ledgers and logs, which hold UTF-8 only.
+    text = " ".join(redact(utf8_text(text)).split())
     return text if len(text) <= most else text[: most - 3] + "..."

@@ -8,6 +8,13 @@ from counterbalance.errors import InputError
 
 CONFIRMATORY = tuple(f"serial.{name}" for name in CONDITIONS)
 
+ANSWER = (
+    ("verdict", "verdict", "label"),
+    ("items kept", "items.kept", "estimate"),
+    *((f"serial {name}", f"serial.{name}", "interval") for name in ("T1", "T1c", "T5b")),
+    ("role T5b", "role.T5b", "interval"),
+)
+
 _EFFECTS = {
     "token": "Leaning to answer B, whatever its place and role",
     "role": "Leaning to the recent source",

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.stats.disagreement import Choices
+from counterbalance.stats.steadiness import item_answers
 
 Ints = npt.NDArray[np.int64]
 Reals = npt.NDArray[np.float64]
@@ -37,6 +38,8 @@ class Nats:
     ----------
     item
         Shape (calls,): item of each call, from 0.
+    unit
+        Shape (items,): unit of inference of each item, from 0.
     option
         Shape (calls, k): which of the item's options stood in each slot, from 0.
     logprobs, censored
@@ -44,6 +47,7 @@ class Nats:
     """
 
     item: Ints
+    unit: Ints
     option: Ints
     logprobs: Reals
     censored: Flags
@@ -71,11 +75,14 @@ class Counts:
     status_unkeyed
         Shape (units, statuses): calls of items without a key, which have no such slot.
     consistent
-        Shape (items,): whether every answer of an item chose the same option; None where options are not known.
+        Shape (items answered twice or more,): whether every answer of an item chose the same option; None where options
+        are not known.
     nats
         Log-probabilities by slot, where the read gives them.
     choices
         Which option each answered call chose; None where options are not known.
+    label_mass, weighed
+        Shape (units,): total probability of all labels summed over the calls that have one, and how many have.
     """
 
     k: int
@@ -89,6 +96,8 @@ class Counts:
     consistent: Flags | None
     nats: Nats | None
     choices: Choices | None
+    label_mass: Reals
+    weighed: Ints
 
     @property
     def n_items(self) -> int:
@@ -110,11 +119,15 @@ def _count(every: pa.Table, k: int) -> Counts:
     both = answered & keyed
     right = both & (slot == gold)
     position = {name: index for index, name in enumerate(STATUSES)}
-    code = np.array([position[name] for name in table.column("outcome").to_pylist()], dtype=np.int64)
+    outcomes = table.column("outcome").combine_chunks().dictionary_encode()
+    code = np.array([position[name] for name in outcomes.dictionary.to_pylist()], dtype=np.int64)[outcomes.indices]
     status = np.zeros((n_items, len(STATUSES), k), dtype=np.int64)
     np.add.at(status, (item[keyed], code[keyed], gold[keyed]), 1)
     status_unkeyed = np.zeros((n_items, len(STATUSES)), dtype=np.int64)
     np.add.at(status_unkeyed, (item[~keyed], code[~keyed]), 1)
+    choices = _choices(every)
+    has_mass = table.column("label_mass").is_valid().to_numpy()
+    mass = pc.fill_null(table.column("label_mass"), 0.0).to_numpy()
     return Counts(
         k=k,
         correct=_tally(item[right], gold[right], n_items, k),
@@ -124,9 +137,11 @@ def _count(every: pa.Table, k: int) -> Counts:
         n_calls=table.num_rows,
         status=status,
         status_unkeyed=status_unkeyed,
-        consistent=_consistent(table),
+        consistent=None if choices is None else item_answers(choices).consistent,
         nats=_nats(table, k),
-        choices=_choices(every),
+        choices=choices,
+        label_mass=np.bincount(item, weights=mass, minlength=n_items).astype(np.float64),
+        weighed=np.bincount(item[has_mass], minlength=n_items).astype(np.int64),
     )
 
 
@@ -142,21 +157,6 @@ def _tally(item: Ints, slot: Ints, n_items: int, k: int) -> Ints:
 def _optional_ints(table: pa.Table, name: str) -> Ints:
     filled: Ints = pc.fill_null(table.column(name), -1).to_numpy().astype(np.int64)
     return filled
-
-
-def _consistent(table: pa.Table) -> Flags | None:
-    item, n_items = _codes(table, "item_id")
-    column = table.column("option_id").combine_chunks()
-    known = column.is_valid().to_numpy(zero_copy_only=False)
-    if not known.any():
-        return None
-    code = column.dictionary_encode().indices.fill_null(-1).to_numpy().astype(np.int64)
-    low = np.full(n_items, np.iinfo(np.int64).max)
-    high = np.full(n_items, -1)
-    np.minimum.at(low, item[known], code[known])
-    np.maximum.at(high, item[known], code[known])
-    same: Flags = (low == high) & (high >= 0)
-    return same
 
 
 def _choices(table: pa.Table) -> Choices | None:
@@ -177,13 +177,16 @@ def _nats(table: pa.Table, k: int) -> Nats | None:
     table = table.filter(known)
     if not table.num_rows:
         return None
-    item, _ = _codes(table, "item_id")
+    item, n_items = _codes(table, "item_id")
+    unit = np.zeros(n_items, dtype=np.int64)
+    unit[item] = _codes(table, "group_id")[0]
     censored = table.column("slot_censored").combine_chunks().flatten()
     options = table.column("arrangement").combine_chunks().flatten().dictionary_encode()
     # All orders of an item hold the same options, so the rank within a row names the same option in each.
     code = options.indices.to_numpy().reshape(-1, k)
     return Nats(
         item=item,
+        unit=unit,
         option=code.argsort(axis=1).argsort(axis=1),
         logprobs=table.column("slot_logprobs").combine_chunks().flatten().to_numpy().reshape(-1, k),
         censored=censored.to_numpy(zero_copy_only=False).astype(bool).reshape(-1, k),

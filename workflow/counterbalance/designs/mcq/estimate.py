@@ -9,15 +9,24 @@ import pyarrow as pa
 from counterbalance.config import Analysis
 from counterbalance.designs.mcq.counts import STATUSES, Counts, Nats, Reals, count_strata
 from counterbalance.stats.contingency import contingency_test
-from counterbalance.stats.detectable import detectable_v
+from counterbalance.stats.detectable import detectable_v, min_unstable
 from counterbalance.stats.disagreement import disagreement
 from counterbalance.stats.estimate import Result
 from counterbalance.stats.logprob import label_logprobs
-from counterbalance.stats.proportions import clustered_shares, wilson
-from counterbalance.stats.published import classify_v0_1, classify_v0_2, run_level_bootstrap
+from counterbalance.stats.proportions import clustered_shares
+from counterbalance.stats.published import (
+    PublishedEffects,
+    classify_v0_1,
+    classify_v0_2,
+    question_level_effects,
+    run_level_effects,
+)
 from counterbalance.stats.relabel import recentred_bootstrap, relabel_accuracy, relabel_picks
 from counterbalance.stats.shape import planned_contrasts
+from counterbalance.stats.steadiness import steadiness
 from counterbalance.stats.vcc import cluster_corrected_v
+
+_OPTIONS_UNKNOWN = "the replies do not say which option was chosen"
 
 
 def estimate(analysis: Analysis, outcomes: pa.Table) -> dict[str, Result]:
@@ -55,7 +64,9 @@ def _stratum(analysis: Analysis, counts: Counts) -> Iterator[tuple[str, Result]]
         *_shares(analysis, counts),
         *_published(analysis, counts),
         *_calibrated(analysis, counts),
+        *_steadiness(analysis, counts),
         *_disagreement(analysis, counts),
+        *_label_mass(analysis, counts),
         *(_nats(analysis, counts.nats) if counts.nats is not None else ()),
     ):
         yield (
@@ -69,7 +80,6 @@ def _stratum(analysis: Analysis, counts: Counts) -> Iterator[tuple[str, Result]]
 
 
 def _shares(analysis: Analysis, counts: Counts) -> Iterator[tuple[str, Result]]:
-    """All shares of calls, in one bootstrap over items."""
     columns: list[tuple[str, Reals, Reals]] = []
 
     def add(name: str, hits: Reals, n: Reals) -> None:
@@ -95,10 +105,9 @@ def _shares(analysis: Analysis, counts: Counts) -> Iterator[tuple[str, Result]]:
     names = [name for name, _, _ in columns]
     hits = np.column_stack([column for _, column, _ in columns])
     n = np.column_stack([column for _, _, column in columns])
-    results = clustered_shares(hits, n, level=analysis.level, n_resamples=analysis.resamples, seed=analysis.seed)
+    results = clustered_shares(hits, n, level=analysis.level)
     yield from zip(names, results, strict=True)
     yield "band", _band(analysis, results[0])
-    yield "consistency", _consistency(analysis, counts)
 
 
 def _band(analysis: Analysis, accuracy: Result) -> Result:
@@ -117,31 +126,32 @@ def _band(analysis: Analysis, accuracy: Result) -> Result:
     )
 
 
-def _consistency(analysis: Analysis, counts: Counts) -> Result:
-    same = counts.consistent
-    method = "share of items answered with one option in all orders, Wilson interval over items"
-    if same is None:
-        return Result(method=method, status="undefined", reason="the replies do not say which option was chosen")
-    return replace(
-        wilson(int(same.sum()), len(same), level=analysis.level), method=method, n_calls=int(counts.picks.sum())
-    )
+def _steadiness(analysis: Analysis, counts: Counts) -> Iterator[tuple[str, Result]]:
+    names = ("consistency", "flip_rate", "usual_share")
+    if counts.choices is None:
+        nothing = Result(method="answers of one item in several orders", status="undefined", reason=_OPTIONS_UNKNOWN)
+        yield from ((name, nothing) for name in names)
+        return
+    found = steadiness(counts.choices, level=analysis.level)
+    yield from ((name, getattr(found, name)) for name in names)
 
 
 def _published(analysis: Analysis, counts: Counts) -> Iterator[tuple[str, Result]]:
-    table = contingency_test(counts.correct, counts.scored)
-    v, rho = run_level_bootstrap(
-        counts.correct,
-        counts.scored,
-        level=analysis.level,
-        n_resamples=analysis.run_resamples,
-        seed=analysis.seed,
-    )
-    yield "chi2.published", table.chi2
-    yield "V.published", v
-    yield "V.bergsma", table.v_bergsma
-    yield "rho.published", rho
+    chi2 = contingency_test(counts.correct, counts.scored).chi2
+    correct, scored, level, seed = counts.correct, counts.scored, analysis.level, analysis.seed
+    runs = run_level_effects(correct, scored, level=level, n_resamples=analysis.run_resamples, seed=seed)
+    items = question_level_effects(correct, scored, level=level, n_resamples=analysis.resamples, seed=seed)
+    yield "chi2.published", chi2
+    yield from _effects(runs, "")
+    yield from _effects(items, ".question")
     for version in ("v0_1", "v0_2"):
-        yield f"mechanism.{version}", _mechanism(analysis, version, v, rho, table.chi2)
+        yield f"mechanism.{version}", _mechanism(analysis, version, runs.v, runs.rho, chi2)
+
+
+def _effects(effects: PublishedEffects, level: str) -> Iterator[tuple[str, Result]]:
+    yield f"V.published{level}", effects.v
+    yield f"V.bergsma{level}", effects.bergsma
+    yield f"rho.published{level}", effects.rho
 
 
 def _mechanism(analysis: Analysis, version: str, v: Result, rho: Result, chi2: Result) -> Result:
@@ -177,14 +187,17 @@ def _calibrated(analysis: Analysis, counts: Counts) -> Iterator[tuple[str, Resul
             method="items whose accuracy differs between slots",
             estimate=accuracy.n_unstable,
             status="descriptive",
-            reason="a count; fewer than 4 such items can never give p < .05",
+            reason=f"a count; with fewer than {min_unstable(counts.k, analysis.alpha)} such items p < "
+            f"{analysis.alpha:g} may be out of reach",
         ),
     )
     shapes = planned_contrasts(correct, scored, level=analysis.level, n_resamples=draws, seed=seed)
     yield "shape.linear", shapes.linear
     yield "shape.first", shapes.first
     yield "shape.last", shapes.last
+    yield "shape.middle", shapes.middle
     yield "shape.label", shapes.label
+    yield "shape.support", shapes.support
     detectable = detectable_v(
         correct,
         scored,
@@ -199,12 +212,18 @@ def _calibrated(analysis: Analysis, counts: Counts) -> Iterator[tuple[str, Resul
 def _disagreement(analysis: Analysis, counts: Counts) -> Iterator[tuple[str, Result]]:
     names = ("same_order", "other_order", "excess")
     if counts.choices is None:
-        why = "the replies do not say which option was chosen"
-        nothing = Result(method="pairs of calls of one item", n_items=0, n_calls=0, status="undefined", reason=why)
+        method = "pairs of calls of one item"
+        nothing = Result(method=method, n_items=0, n_calls=0, status="undefined", reason=_OPTIONS_UNKNOWN)
         yield from ((f"disagreement.{name}", nothing) for name in names)
         return
     found = disagreement(counts.choices, level=analysis.level, n_resamples=analysis.resamples, seed=analysis.seed)
     yield from ((f"disagreement.{name}", getattr(found, name)) for name in names)
+
+
+def _label_mass(analysis: Analysis, counts: Counts) -> Iterator[tuple[str, Result]]:
+    if counts.weighed.any():
+        mass = clustered_shares(counts.label_mass[:, None], counts.weighed[:, None], level=analysis.level)[0]
+        yield "label_mass", replace(mass, method=f"mean total probability of the labels; {mass.method}")
 
 
 def _nats(analysis: Analysis, nats: Nats) -> Iterator[tuple[str, Result]]:
@@ -213,10 +232,12 @@ def _nats(analysis: Analysis, nats: Nats) -> Iterator[tuple[str, Result]]:
         nats.option,
         nats.logprobs,
         nats.censored,
+        units=nats.unit,
         level=analysis.level,
         n_resamples=analysis.resamples,
         seed=analysis.seed,
     )
-    for slot, (mean, bonus) in enumerate(zip(found.mean, found.bonus, strict=True), start=1):
+    for slot, (mean, bonus, prior) in enumerate(zip(found.mean, found.bonus, found.prior, strict=True), start=1):
         yield f"label_logprob.slot_{slot}", mean
         yield f"slot_bonus.slot_{slot}", bonus
+        yield f"label_prior.slot_{slot}", prior
