@@ -8,7 +8,6 @@ from planted import make_items, make_outcomes, make_replies, make_study, make_tr
 from counterbalance.artifacts import SCHEMAS, table_from_rows
 from counterbalance.config import Analysis
 from counterbalance.designs import get_design
-from counterbalance.designs.mcq.agreement import agreement
 from counterbalance.designs.mcq.estimate import estimate
 from counterbalance.designs.mcq.quantities import describe
 from counterbalance.errors import InputError
@@ -102,33 +101,6 @@ def test_what_a_read_cannot_give_is_refused_before_freezing(tmp_path) -> None:
     assert design.unplanned(read, read.experiment("letters"), "label_prior.slot_1@k=3") is None
     with pytest.raises(InputError):
         describe("accuracy.slot_first")
-
-
-def test_two_reads_agree_prompt_by_prompt(tmp_path) -> None:
-    first = cell(tmp_path, "cell", 10)
-    same = agreement(QUICK, first, first)
-    assert (same.estimate, same.n_items, same.n_calls) == (1.0, 10, 60)
-    rows = first.to_pylist()
-    # Item by item: the first answer of six moved to another slot, and one answer of the first item is missing.
-    for place in range(0, 60, 6):
-        rows[place] = rows[place] | {"slot": (rows[place]["slot"] + 1) % 3}
-    rows[1] = rows[1] | {"slot": None}
-    second = table_from_rows(rows, SCHEMAS["outcomes"])
-    found = agreement(QUICK, first, second)
-    assert found.estimate == pytest.approx(49 / 59)
-    assert "1 prompts were answered in one of the two only" in found.reason
-    assert found.low < found.estimate < found.high
-    # The table's order does not matter, and neither do calls in orders that the other experiment never asked.
-    assert agreement(QUICK, second.take(list(range(59, -1, -1))), first).estimate == found.estimate
-    assert agreement(QUICK, first.slice(0, 6), second).n_calls == 5
-    assert agreement(QUICK, first.slice(0, 6), second.slice(6)).status == "undefined"
-
-
-def test_agreement_needs_the_same_groups(tmp_path) -> None:
-    first = cell(tmp_path, "cell", 3)
-    rows = [row | {"group_id": "g"} for row in first.to_pylist()]
-    with pytest.raises(InputError, match="another group"):
-        agreement(QUICK, first, table_from_rows(rows, SCHEMAS["outcomes"]))
 
 
 def test_consistency_of_lone_items_is_wilson_s(tmp_path) -> None:
