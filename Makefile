@@ -22,7 +22,7 @@ demo: .venv/.runtime
 
 test: .venv/.dev
 	@. .venv/bin/activate
-	python -m pytest -n 2
+	python -m pytest -n 2 --dist loadfile
 
 lint: .venv/.dev
 	@. .venv/bin/activate

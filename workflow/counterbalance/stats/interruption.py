@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from counterbalance.errors import InputError
 from counterbalance.stats.counts import Array, Size
@@ -129,6 +128,9 @@ def _difference(share: _Shares, draws: Array, level: float) -> Result:
 
 
 def _fisher(hits_before: int, n_before: int, hits_after: int, n_after: int) -> float:
+    # It takes a second to load, and most reports have no interruption.
+    from scipy import stats
+
     table = np.array([[hits_before, n_before - hits_before], [hits_after, n_after - hits_after]])
     # Sums of tiny terms may end at 0 or a hair above 1, which no p-value is.
     return float(np.clip(stats.fisher_exact(table).pvalue, np.finfo(np.float64).tiny, 1.0))

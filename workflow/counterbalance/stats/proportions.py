@@ -2,7 +2,7 @@
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special
 
 from counterbalance.errors import InputError
 from counterbalance.stats.counts import Array
@@ -37,11 +37,13 @@ def _binomial(hits: int, n: int, level: float, method: str, how: str) -> Result:
         raise InputError(f"{hits} hits of {n} trials; expected 0 <= hits <= trials")
     if n == 0:
         return Result(method=method, n_items=0, n_calls=0, status="undefined", reason="no trials")
-    found = stats.binomtest(hits, n)
-    interval = found.proportion_ci(level, "wilson") if how == "wilson" else found.proportion_ci(level, "exact")
-    return Result(
-        method=method, estimate=hits / n, low=interval.low, high=interval.high, level=level, n_items=n, n_calls=n
-    )
+    tail = (1 - level) / 2
+    if how == "wilson":
+        low, high = _wilson_limits(hits / n, n, -float(special.ndtri(tail)))
+    else:
+        low = float(special.betaincinv(hits, n - hits + 1, tail)) if hits else 0.0
+        high = float(special.betaincinv(hits + 1, n - hits, 1 - tail)) if hits < n else 1.0
+    return Result(method=method, estimate=hits / n, low=low, high=high, level=level, n_items=n, n_calls=n)
 
 
 def clustered_shares(
@@ -126,10 +128,10 @@ def _clustered_limits(hits: Array, n: Array, share: float, differing: int, level
     largest = max(variance, spread * float((n**2).sum()) / total**2)
     known = min(1.0, differing / _ENOUGH)
     tail = (1 - level) / 2
-    t = float(stats.t.isf(tail, n_items - 1))
+    t = -float(special.stdtrit(n_items - 1, tail))
     candidates = [_wilson_limits(share, spread / (known * variance + (1 - known) * largest), t)]
     if differing > 1 and variance > 0:
-        candidates.append(_wilson_limits(share, spread / variance, float(stats.t.isf(tail, differing - 1))))
+        candidates.append(_wilson_limits(share, spread / variance, -float(special.stdtrit(differing - 1, tail))))
     return min(candidates, key=lambda limits: limits[1] - limits[0])
 
 
@@ -139,7 +141,7 @@ def _constant_share(share: float, n_items: int, n_calls: int, level: float) -> R
         exact = clopper_pearson(int(share) * n_items, n_items, level=level)
         low, high, method = exact.low, exact.high, "share of calls, exact (Clopper-Pearson) bound over items"
     else:
-        low, high = _wilson_limits(share, n_items, float(stats.norm.isf((1 - level) / 2)))
+        low, high = _wilson_limits(share, n_items, -float(special.ndtri((1 - level) / 2)))
         method = "share of calls, Wilson interval over items"
     return Result(
         method=method,
@@ -158,4 +160,5 @@ def _wilson_limits(share: float, n: float, z: float) -> tuple[float, float]:
     # The closed form, since a share that is not a whole number of items has no binomial count.
     centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return float(centre - half), float(centre + half)
+    # Both lie in [0, 1]; rounding may carry them a hair beyond.
+    return max(0.0, float(centre - half)), min(1.0, float(centre + half))

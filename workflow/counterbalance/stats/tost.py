@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special
 
 from counterbalance.errors import InputError
 from counterbalance.stats.estimate import Result
@@ -51,6 +51,6 @@ def tost_mean(values: npt.ArrayLike, bound: float) -> Result:
         reason = f"all {n} items have the same value"
         return Result(method=method, estimate=mean, n_items=n, status="degenerate", reason=reason)
     error = float(row.std(ddof=1)) / math.sqrt(n)
-    above = float(stats.t.sf((mean + bound) / error, n - 1))
-    below = float(stats.t.cdf((mean - bound) / error, n - 1))
+    above = float(special.stdtr(n - 1, -(mean + bound) / error))
+    below = float(special.stdtr(n - 1, (mean - bound) / error))
     return Result(method=method, estimate=mean, p=max(above, below), n_items=n)
