@@ -91,7 +91,8 @@ def reply_row(trial_id: str, number: int) -> dict:
         "reasoning_tokens": None,
         "attempts": 1,
         "latency_ms": 12.5,
-        "session": 0, "call_order": number,
+        "session": 0,
+        "call_order": number,
         "started_at": "2026-01-02T03:04:05.678Z",
     }
 
