@@ -26,7 +26,7 @@ TRIAL_COLUMNS = (
 )
 _BATCH = 512
 # Texts of requests are kept from planning to sending up to this many bytes in all; the others are built twice.
-_KEPT_BYTES = 64_000_000
+_KEPT_BYTES = 4_000_000
 # Parameters that say which trial is asked, not how; a parameter of more values than this is one of them too.
 _OF_THE_TRIAL = frozenset({"arrangement", "choices", "gold_slot", "item", "labels"})
 _FEW = 8

@@ -20,7 +20,7 @@ _OF_THE_REPLY = [
     for name in _REPLIES.arrow.names
     if name not in ("trial_id", "call_sha256", "attempts", "call_order", "session", "started_at")
 ]
-_SLICE = 20_000
+_SLICE = 2_000
 
 
 @dataclass
