@@ -1,18 +1,17 @@
 """The three vendors' batches through their own SDKs, against a server that speaks their wire formats."""
 
 import asyncio
-import json
 import sys
 import traceback
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from batch_cases import Killed, Purse, call, fuse, run_session
+from batch_wire_cases import VENDORS, make
 from loopback import Loopback, in_process
 from loopback import batches as loopback_batches
 from loopback.faults import REFUSED
@@ -21,32 +20,21 @@ from loopback.server import WIRES
 from counterbalance import batch
 from counterbalance.batch_parts import ENVELOPE_BYTES
 from counterbalance.canonical import canonical_json
-from counterbalance.config.models import Account, AnthropicModel, Experiment, GoogleModel, OpenAIModel
 from counterbalance.engine import Engine
 from counterbalance.errors import CounterbalanceError, KeyRefusedError, OutOfFundsError, VendorError
 from counterbalance.ledger import Ledger, read_answered
 from counterbalance.progress import SilentProgress
 from counterbalance.replies import derive_replies
-from counterbalance.vendors.anthropic_batch import AnthropicBatchVendor
 from counterbalance.vendors.anthropic_vendor import wire_body as anthropic_body
-from counterbalance.vendors.base import Reply, Request, TransportError
-from counterbalance.vendors.batch_ids import BatchGoneError, HopelessError, RunId
+from counterbalance.vendors.base import TransportError
+from counterbalance.vendors.batch_ids import BatchGoneError, RunId
 from counterbalance.vendors.batch_talk import read_lines, write_lines
-from counterbalance.vendors.google_batch import GoogleBatchVendor
 from counterbalance.vendors.google_vendor import wire_body as google_body
-from counterbalance.vendors.openai_batch import OpenAIBatchVendor
 from counterbalance.vendors.openai_vendor import wire_body as openai_body
 from counterbalance.vendors.wire import Received
 
 N = 5
-# What a reply is read by: no log-probabilities were asked.
-EXAMPLE = Request("any", None, "m", {"endpoint": "generateContent"}, {"text": ""}, None, 0)
 KEY = "canary-key-0123456789abcdef"
-VENDORS: dict[str, tuple[Any, Any, str]] = {
-    "openai": (OpenAIModel, OpenAIBatchVendor, "/openai/v1"),
-    "anthropic": (AnthropicModel, AnthropicBatchVendor, "/anthropic"),
-    "google": (GoogleModel, GoogleBatchVendor, "/google"),
-}
 ALL = pytest.mark.parametrize("name", list(VENDORS))
 
 
@@ -70,23 +58,6 @@ def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "cell.sqlite"
-
-
-def make(name: str, url: str, read: dict | None = None) -> Any:
-    model_class, vendor_class, place = VENDORS[name]
-    model = model_class(id="asked", vendor=name, model="some-model", account="a", base_url=url + place)
-    experiment = Experiment.model_validate(
-        {
-            "id": "letters",
-            "design": "mcq",
-            "datasets": ["sums"],
-            "models": ["asked"],
-            "prompt": {"template": "letter.j2", "style": "chat"},
-            "read": read or {"kind": "generate", "temperature": None},
-        }
-    )
-    paid = Account(id="a", key_env="CANARY_KEY", timeout_s=10.0, mode="batch")
-    return vendor_class(model, paid, experiment, SimpleNamespace(path="study.yaml"))
 
 
 def on_loopback(scenario: Callable[[Loopback, str], Awaitable[None]], **settings: Any) -> None:
@@ -413,101 +384,6 @@ def test_a_line_separator_in_a_text_ends_no_line_and_a_cut_file_is_not_read() ->
     assert list(read_lines("v", text)) == entries
     with pytest.raises(TransportError, match="line 2"):
         list(read_lines("v", text[:-4]))
-
-
-# What the loopback server does not say.
-
-
-def openai_state(view: dict) -> Any:
-    vendor = make("openai", "http://127.0.0.1:1")
-
-    async def _view(_batch_id: str) -> dict:
-        return view
-
-    vendor._view = _view
-    return asyncio.run(vendor.state("b"))
-
-
-def failed(code: str, message: str = "some words") -> dict:
-    return {"status": "failed", "errors": {"data": [{"code": code, "message": message, "line": 3}]}}
-
-
-def test_openai_states() -> None:
-    assert openai_state(failed("token_limit_exceeded")).status == "queue_full"
-    state = openai_state(failed("invalid_json_line"))
-    assert (state.done, state.failed) == (True, "line 3: some words")
-    with pytest.raises(HopelessError) as caught:
-        openai_state(failed("billing_hard_limit_reached", "Billing hard limit has been reached."))
-    assert isinstance(caught.value.stop, OutOfFundsError)
-    for status, done in [("validating", False), ("finalizing", False), ("expired", True), ("cancelled", True)]:
-        assert openai_state({"status": status}).done is done
-    assert openai_state({}).done is False
-
-
-def google(job: dict) -> Any:
-    vendor = make("google", "http://127.0.0.1:1")
-
-    async def _view(_batch_id: str) -> dict:
-        return job
-
-    vendor._view = _view
-    return vendor
-
-
-def google_job(state: str, **more: Any) -> dict:
-    return {"name": "batches/1", "metadata": {"state": state, "batchStats": {"successfulRequestCount": "2"}}, **more}
-
-
-def test_google_states() -> None:
-    def state(job: dict) -> Any:
-        return asyncio.run(google(job).state("batches/1"))
-
-    assert state(google_job("JOB_STATE_PARTIALLY_SUCCEEDED")).status == "completed"
-    assert state(google_job("BATCH_STATE_EXPIRED")).status == "expired"
-    assert state(google_job("BATCH_STATE_RUNNING")).counts["completed"] == 2
-    assert state(google_job("JOB_STATE_PAUSED")).done is False
-    assert state(google_job("JOB_STATE_FAILED", error={"code": 8, "message": "quota"})).status == "queue_full"
-    assert state(google_job("JOB_STATE_FAILED", error={"code": 3, "message": "bad line"})).failed == "bad line"
-    with pytest.raises(HopelessError) as caught:
-        state(google_job("JOB_STATE_FAILED", error={"code": 7, "message": "no permission"}))
-    assert isinstance(caught.value.stop, KeyRefusedError)
-
-
-def test_google_results_within_the_job_and_the_numbers_of_their_errors() -> None:
-    good = {"candidates": [{"content": {"parts": [{"text": "B"}]}, "finishReason": "STOP"}], "modelVersion": "m"}
-    entries = [
-        {"metadata": {"key": "a"}, "response": good},
-        {"metadata": {"key": "b"}, "error": {"code": 14, "message": "try later"}},
-        {"metadata": {"key": "c"}, "error": {"code": 16, "message": "who are you"}},
-        {"metadata": {"key": "d"}},
-    ]
-    job = google_job("JOB_STATE_SUCCEEDED", response={"inlinedResponses": {"inlinedResponses": entries}})
-
-    async def read() -> dict:
-        return {key: outcome async for key, outcome in google(job).results("batches/1", EXAMPLE)}
-
-    found = asyncio.run(read())
-    assert isinstance(found["a"], Reply)
-    assert (found["a"].status, found["a"].text) == ("ok", "B")
-    assert (type(found["b"]), found["b"].kind) == (TransportError, "overload")
-    assert isinstance(found["c"].stop, KeyRefusedError)
-    assert type(found["d"]) is TransportError
-
-
-def test_anthropic_errors_of_single_calls() -> None:
-    vendor = make("anthropic", "http://127.0.0.1:1")
-
-    def outcome(kind: str, message: str = "words") -> Any:
-        error = {"type": "error", "error": {"type": kind, "message": message}}
-        line = {"custom_id": "a", "result": {"type": "errored", "error": error}}
-        return vendor._line(json.loads(json.dumps(line)), EXAMPLE)
-
-    assert outcome("overloaded_error").kind == "overload"
-    assert outcome("api_error").kind == "server"
-    assert outcome("something_new").kind == "server"
-    assert isinstance(outcome("billing_error").stop, OutOfFundsError)
-    assert isinstance(outcome("invalid_request_error", "top_k: Extra inputs are not permitted").stop, VendorError)
-    assert outcome("invalid_request_error", "prompt is too long: 300000 tokens").status == "unavailable"
 
 
 @ALL
