@@ -60,6 +60,10 @@ class AnthropicVendor(ApiVendor[AnthropicModel]):
         import anthropic
         import httpx2
 
+        from counterbalance.vendors.direct import DirectClient
+
+        class Client(DirectClient, anthropic.DefaultAioHttpClient): ...
+
         most = self._account.max_in_flight
         self._timeout = httpx2.Timeout(self._account.timeout_s)
         self._client = anthropic.AsyncAnthropic(
@@ -69,10 +73,12 @@ class AnthropicVendor(ApiVendor[AnthropicModel]):
             timeout=self._timeout,
             max_retries=0,
             open_telemetry=False,
-            http_client=anthropic.DefaultAioHttpClient(
+            http_client=Client(
                 limits=httpx2.Limits(max_connections=most, max_keepalive_connections=most), follow_redirects=False
             ),
         )
+        # A whole address saves the SDK's joining of every single one.
+        self._address = str(self._client.base_url).rstrip("/") + PATH
         self._response: type[httpx2.Response] = httpx2.Response
         self._refused: type[anthropic.APIStatusError] = anthropic.APIStatusError
 
@@ -83,7 +89,7 @@ class AnthropicVendor(ApiVendor[AnthropicModel]):
         content = wire_bytes(wire_body(request))
         try:
             answer = await self._client.post(
-                PATH,
+                self._address,
                 cast_to=self._response,
                 content=content,
                 options={"headers": {"anthropic-version": request.parameters["api_version"]}, "timeout": self._timeout},

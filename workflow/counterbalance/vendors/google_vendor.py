@@ -1,7 +1,8 @@
 """The vendor `google`: generateContent and Decisions of the Gemini API."""
 
 import json
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -9,11 +10,14 @@ from counterbalance.canonical import Json
 from counterbalance.config import Experiment, Study
 from counterbalance.config.models import Account, DecideRead, GenerateRead, GoogleModel, LogprobRead
 from counterbalance.errors import ConfigError
-from counterbalance.vendors.api import ApiVendor, messages_of, split_system
+from counterbalance.vendors.api import ApiVendor, messages_of, split_system, wire_bytes
 from counterbalance.vendors.base import Reply, ReplyStatus, Request, Trial
 from counterbalance.vendors.decisions import DECISION, choices_of, decided
 from counterbalance.vendors.fields import as_count, as_list, as_text, dig, rank_tokens, total
 from counterbalance.vendors.wire import Received
+
+if TYPE_CHECKING:
+    from google.genai._api_client import HttpRequest
 
 DEFAULT_URL = "https://generativelanguage.googleapis.com"
 GENERATE = "generateContent"
@@ -97,8 +101,10 @@ class GoogleVendor(ApiVendor[GoogleModel]):
             ),
         )
         # The SDK's own transport, below `generate_content` and `decisions.create`: those rebuild the body, may send
-        # several requests for one call (continuation, function calling), and cost three times as much.
-        self._post = self._client._api_client.async_request
+        # several requests for one call (continuation, function calling), and cost four times as much.
+        self._transport = self._client._api_client
+        self._post = self._transport.async_request
+        self._prepared: dict[str, HttpRequest] = {}
         self._refused: type[errors.APIError] = errors.APIError
 
     async def _close(self) -> None:
@@ -107,12 +113,17 @@ class GoogleVendor(ApiVendor[GoogleModel]):
         await self._session.close()
 
     async def _send(self, request: Request) -> Received:
+        path = path_of(request)
+        prepared = self._prepared.get(path)
+        if prepared is None:
+            # Address, headers and time-out are the same in every call of a cell.
+            prepared = self._prepared[path] = self._transport._build_request("post", path, {})
         try:
-            answer = await self._post("post", path_of(request), wire_body(request))
+            answer = await self._transport._async_request_once(replace(prepared, data=wire_bytes(wire_body(request))))
         except self._refused as error:
             headers = getattr(error.response, "headers", None) or {}
             return Received.of(error.code, _lower(headers), json.dumps(error.details))
-        return Received.of(200, _lower(answer.headers or {}), answer.body or "")
+        return Received.of(200, _lower(answer.headers or {}), answer.response_stream[0])
 
     def _shape(self, request: Request) -> frozenset[str]:
         return _SHAPES[request.parameters["endpoint"]]

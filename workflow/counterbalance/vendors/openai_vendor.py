@@ -87,6 +87,10 @@ class OpenAIVendor(ApiVendor[OpenAIModel]):
         import httpx2
         import openai
 
+        from counterbalance.vendors.direct import DirectClient
+
+        class Client(DirectClient, openai.DefaultAioHttpClient): ...
+
         most = self._account.max_in_flight
         self._client = openai.AsyncOpenAI(
             api_key=key,
@@ -94,13 +98,15 @@ class OpenAIVendor(ApiVendor[OpenAIModel]):
             base_url=self._model.base_url or DEFAULT_URL,
             timeout=httpx2.Timeout(self._account.timeout_s),
             max_retries=0,
-            http_client=openai.DefaultAioHttpClient(
+            http_client=Client(
                 limits=httpx2.Limits(max_connections=most, max_keepalive_connections=most), follow_redirects=False
             ),
         )
         if self._model.base_url is not None:
             # Read from the environment, and nobody else's business.
             self._client.organization = self._client.project = None
+        # Whole addresses save the SDK's joining of every single one.
+        self._address = str(self._client.base_url).rstrip("/")
         self._response: type[httpx2.Response] = httpx2.Response
         self._refused: type[openai.APIStatusError] = openai.APIStatusError
 
@@ -111,7 +117,7 @@ class OpenAIVendor(ApiVendor[OpenAIModel]):
         content = wire_bytes(wire_body(request))
         try:
             answer = await self._client.post(
-                PATHS[request.parameters["endpoint"]], cast_to=self._response, content=content
+                self._address + PATHS[request.parameters["endpoint"]], cast_to=self._response, content=content
             )
         except self._refused as error:
             answer = error.response
