@@ -19,7 +19,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import cast
 
-from counterbalance.errors import BudgetError, CounterbalanceError, KeyRefusedError, OutOfFundsError, VendorError
+from counterbalance.errors import (
+    BudgetError,
+    CounterbalanceError,
+    KeyRefusedError,
+    NoSpaceError,
+    OutOfFundsError,
+    VendorError,
+)
 from counterbalance.exchange import Call, Guard, Tally, reply_text
 from counterbalance.ledger import Attempt, Ledger, Sending
 from counterbalance.pacing import Lane, RetryPolicy
@@ -214,7 +221,11 @@ class Engine:
             # What has come back must be saved all the same.
             self._error, admission = self._error or error, Admission(0)
         starting = [Sending(job.call.key, job.call.text, job.worst) for job in wanted[: admission.granted]]
-        self._ledger.save(ended, starting, frozen_sha256=self._frozen)
+        try:
+            self._ledger.save(ended, starting, frozen_sha256=self._frozen)
+        except NoSpaceError as error:
+            # What is under way is waited for: there is room kept back for it.
+            self._error, admission = self._error or error, Admission(0)
         return admission
 
     def _admit(self, wanted: Sequence[_Job], under_way: int, pause: float | None) -> Admission | None:

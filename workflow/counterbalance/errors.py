@@ -19,6 +19,10 @@ class InputError(CounterbalanceError):
     exit_code = 3
 
 
+class NoSpaceError(InputError):
+    """The disk is full; what had been bought was saved in space kept back for that."""
+
+
 class GateError(CounterbalanceError):
     """The frozen record is missing, or the plan is no longer the one that was frozen."""
 

@@ -7,12 +7,14 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from counterbalance.errors import InputError
+from counterbalance.errors import InputError, NoSpaceError
 from counterbalance.files import replacing
 from counterbalance.ledger.batches import BATCH_TABLES
 
 LEDGER_SCHEMA = "counterbalance/ledger/3"
 
+# A quota that is used up is told as a failed write.
+_NO_SPACE = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE}
 _MAGIC = b"SQLite format 3\x00"
 # Rows are keyed by the order of sending, so that what is written together lies together; money is in whole nano-USD.
 _TABLES = """
@@ -107,7 +109,8 @@ def reporting(path: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.OperationalError, OSError) as error:
-        raise InputError(
+        kind = NoSpaceError if getattr(error, "sqlite_errorcode", None) in _NO_SPACE else InputError
+        raise kind(
             f"{path}: the ledger cannot be used now ({error}); see that the disk has space, that the folder can be "
             "written and that no other program has the file open, then run the same command again"
         ) from error

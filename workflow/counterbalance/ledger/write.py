@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Literal, NamedTuple, Self
 
 from counterbalance.canonical import sha256_bytes, utf8_text
-from counterbalance.errors import InputError
+from counterbalance.errors import InputError, NoSpaceError
 from counterbalance.ledger.lock import WriterLock, refuse_network_disk
 from counterbalance.ledger.money import HELD
 from counterbalance.ledger.schema import (
@@ -23,6 +23,7 @@ from counterbalance.ledger.schema import (
     reporting,
     save_deleted,
 )
+from counterbalance.ledger.spare import Spare
 
 Outcome = Literal["answered", "transport_error", "unknown", "not_sent"]
 
@@ -85,6 +86,7 @@ class Ledger:
         self._path, self._account = path, account
         self._meta = {"study": study, "cell": cell}
         self._lock = WriterLock(path.with_name(path.name + ".lock"))
+        self._spare = Spare(path)
         self._began = False
 
     def __enter__(self) -> Self:
@@ -95,8 +97,10 @@ class Ledger:
             self._lock.acquire()
         try:
             with reporting(self._path):
+                self._spare.take()
                 self._open()
         except BaseException:
+            self._spare.give()
             self._lock.release()
             raise
         return self
@@ -105,6 +109,7 @@ class Ledger:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._connection.close()
+        self._spare.give()
         self._lock.release()
 
     @property
@@ -164,10 +169,27 @@ class Ledger:
 
         Raises
         ------
+        NoSpaceError
+            If the disk is full. What has ended was saved in the space kept back for that, what was to start was not.
         InputError
-            If the disk is full or the file cannot be written; nothing of this transaction is kept then. Or if the
-            file was deleted or replaced meanwhile; all that it held, this transaction included, is saved then.
+            If the file cannot be written; nothing of this transaction is kept then. Or if the file was deleted or
+            replaced meanwhile; all that it held, this transaction included, is saved then.
         """
+        try:
+            self._save(ended, starting, frozen_sha256, also)
+        except NoSpaceError as error:
+            if not self._spare.give():
+                raise InputError(str(error)) from error
+            self._save(ended, [], frozen_sha256, None if starting else also)
+            raise NoSpaceError(f"{error}; all that has come back is saved") from error
+
+    def _save(
+        self,
+        ended: Sequence[Attempt],
+        starting: Sequence[Sending],
+        frozen_sha256: str,
+        also: Callable[[sqlite3.Connection], object] | None,
+    ) -> None:
         if not ended and not starting and also is None:
             return
         now = _now()
