@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from counterbalance.canonical import Json, canonical_json, sha256_bytes
@@ -124,10 +125,19 @@ def order_key(seed: int, trial_id: str) -> bytes:
 
 def iter_trials(trials: pa.Table, rows: Sequence[int], cell: Cell) -> Iterator[Trial]:
     """Yield rows of a trials table as trials, a few at a time, so that a large table is never all objects at once."""
-    table = trials.select(list(TRIAL_COLUMNS))
+    pieces = trials.select(list(TRIAL_COLUMNS)).to_batches()
+    ends = np.cumsum([piece.num_rows for piece in pieces])
     for start in range(0, len(rows), _BATCH):
-        for row in table.take(list(rows[start : start + _BATCH])).to_pylist():
-            yield _trial(row, cell)
+        wanted = np.asarray(rows[start : start + _BATCH])
+        owners = np.searchsorted(ends, wanted, side="right")
+        found: dict[int, Mapping[str, Any]] = {}
+        # Piece by piece, as Arrow would join the whole table for rows of several.
+        for owner in np.unique(owners):
+            piece, mine = pieces[owner], wanted[owners == owner]
+            listed = piece.take(pa.array(mine - (ends[owner] - piece.num_rows))).to_pylist()
+            found.update(zip(mine.tolist(), listed, strict=True))
+        for row in wanted.tolist():
+            yield _trial(found[row], cell)
 
 
 def _trial(row: Mapping[str, Any], cell: Cell) -> Trial:

@@ -18,6 +18,9 @@ from counterbalance.files import replacing
 
 _ROW_GROUP = 65_536
 
+# Arrow's own allocators keep what is freed: buying 24,000 replies took 60 MB more with them.
+pa.set_memory_pool(pa.system_memory_pool())
+
 
 @dataclass(frozen=True)
 class Written:
