@@ -3,10 +3,9 @@
 from typing import Any
 
 from counterbalance.canonical import Json
-from counterbalance.config import Experiment, Study
-from counterbalance.config.models import Account, AnthropicModel, GenerateRead
+from counterbalance.config.models import AnthropicModel, GenerateRead
 from counterbalance.vendors.api import ApiVendor, split_system, wire_bytes
-from counterbalance.vendors.base import Reply, ReplyStatus, Request, Trial
+from counterbalance.vendors.base import Reply, ReplyStatus, Request
 from counterbalance.vendors.fields import as_count, as_list, as_text, dig, total
 from counterbalance.vendors.wire import Received
 
@@ -31,15 +30,6 @@ class AnthropicVendor(ApiVendor[AnthropicModel]):
     """A model behind Anthropic's interface."""
 
     name = "anthropic"
-
-    def __init__(self, model: AnthropicModel, account: Account, experiment: Experiment, study: Study) -> None:
-        super().__init__(model, account, experiment, study)
-        self._fixed = self._parameters()
-
-    def request(self, trial: Trial) -> Request:
-        """Build what will be sent for a trial; pure, needs no key and no SDK."""
-        model = self._model
-        return Request(self.name, model.base_url, model.model, dict(self._fixed), trial.prompt, None, trial.repeat)
 
     def _parameters(self) -> dict[str, Json]:
         model, read = self._model, self._read

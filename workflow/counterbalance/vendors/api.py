@@ -9,10 +9,11 @@ from typing import ClassVar, Generic, Self, TypeVar
 from counterbalance.canonical import Json
 from counterbalance.config import Experiment, Study
 from counterbalance.config.checks import read_problems
-from counterbalance.config.models import Account, AnthropicModel, GoogleModel, OpenAIModel
+from counterbalance.config.models import Account, AnthropicModel, DecideRead, GoogleModel, OpenAIModel
 from counterbalance.errors import ConfigError, VendorError
 from counterbalance.keys import check_base_url, protect_logs, read_key, redact, refuse_environment
 from counterbalance.vendors.base import Reply, Request, TokenBounds, Trial
+from counterbalance.vendors.decisions import choices_of
 from counterbalance.vendors.wire import Received, Verdict, explain_breakdown, judge, open_body
 
 # A byte is at most one token. What a chat template adds is not sent as text: marks around each message, and in some
@@ -52,6 +53,7 @@ class ApiVendor(ABC, Generic[ModelT]):
         self._model: ModelT = model
         self._account, self._read = account, experiment.read
         self.max_in_flight = account.max_in_flight
+        self._fixed = self._parameters()
 
     async def __aenter__(self) -> Self:
         refuse_environment()
@@ -72,9 +74,13 @@ class ApiVendor(ABC, Generic[ModelT]):
     ) -> None:
         await self._close()
 
-    @abstractmethod
     def request(self, trial: Trial) -> Request:
         """Build what will be sent for a trial; pure, needs no key and no SDK."""
+        parameters = dict(self._fixed)
+        if isinstance(self._read, DecideRead):
+            parameters["choices"] = choices_of(trial)
+        model = self._model
+        return Request(self.name, model.base_url, model.model, parameters, trial.prompt, None, trial.repeat)
 
     async def ask(self, request: Request, trial: Trial) -> Reply:
         """Send one request, once.
@@ -118,6 +124,10 @@ class ApiVendor(ABC, Generic[ModelT]):
             return judge(self.name, received)
         body = open_body(self.name, received, self._shape(request))
         return self._reply(body, request, received.request_id) if isinstance(body, dict) else body
+
+    @abstractmethod
+    def _parameters(self) -> dict[str, Json]:
+        """Return the parameters that are the same in every call."""
 
     @abstractmethod
     async def _open(self, key: str) -> None:

@@ -11,8 +11,8 @@ from counterbalance.config import Experiment, Study
 from counterbalance.config.models import Account, DecideRead, GenerateRead, GoogleModel, LogprobRead
 from counterbalance.errors import ConfigError
 from counterbalance.vendors.api import ApiVendor, messages_of, split_system, wire_bytes
-from counterbalance.vendors.base import Reply, ReplyStatus, Request, Trial
-from counterbalance.vendors.decisions import DECISION, choices_of, decided
+from counterbalance.vendors.base import Reply, ReplyStatus, Request
+from counterbalance.vendors.decisions import DECISION, decided
 from counterbalance.vendors.fields import as_count, as_list, as_text, dig, rank_tokens, total
 from counterbalance.vendors.wire import Received
 
@@ -47,14 +47,6 @@ class GoogleVendor(ApiVendor[GoogleModel]):
                 f"{study.path}: models.{model.id}: the interface takes `thinking_level` (Gemini 3 and later) or "
                 "`thinking_budget` (Gemini 2.5), not both; remove one"
             )
-        self._fixed = self._parameters()
-
-    def request(self, trial: Trial) -> Request:
-        """Build what will be sent for a trial; pure, needs no key and no SDK."""
-        parameters = dict(self._fixed)
-        if isinstance(self._read, DecideRead):
-            parameters["choices"] = choices_of(trial)
-        return Request(self.name, self._model.base_url, self._model.model, parameters, trial.prompt, None, trial.repeat)
 
     def _parameters(self) -> dict[str, Json]:
         model, read = self._model, self._read

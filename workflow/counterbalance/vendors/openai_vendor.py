@@ -7,8 +7,8 @@ from counterbalance.config import Experiment, Study
 from counterbalance.config.models import Account, DecideRead, GenerateRead, LogprobRead, OpenAIModel
 from counterbalance.errors import ConfigError
 from counterbalance.vendors.api import ApiVendor, messages_of, wire_bytes
-from counterbalance.vendors.base import Reply, ReplyStatus, Request, Trial
-from counterbalance.vendors.decisions import DECISION, choices_of, decided
+from counterbalance.vendors.base import Reply, ReplyStatus, Request
+from counterbalance.vendors.decisions import DECISION, decided
 from counterbalance.vendors.fields import as_count, as_list, as_text, dig, rank_tokens
 from counterbalance.vendors.wire import Received
 
@@ -48,14 +48,6 @@ class OpenAIVendor(ApiVendor[OpenAIModel]):
                 f"{study.path}: models.{model.id}.extra belongs to chat, and experiment {experiment.id!r} asks the "
                 "decision endpoint; give that experiment a model without `extra`"
             )
-        self._fixed = self._parameters()
-
-    def request(self, trial: Trial) -> Request:
-        """Build what will be sent for a trial; pure, needs no key and no SDK."""
-        parameters = dict(self._fixed)
-        if isinstance(self._read, DecideRead):
-            parameters["choices"] = choices_of(trial)
-        return Request(self.name, self._model.base_url, self._model.model, parameters, trial.prompt, None, trial.repeat)
 
     def _parameters(self) -> dict[str, Json]:
         model, read = self._model, self._read
