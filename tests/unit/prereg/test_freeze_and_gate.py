@@ -243,6 +243,16 @@ def test_there_must_be_something_to_amend(project) -> None:
         freeze(project.study, reason="why not")
 
 
+def test_a_new_version_of_the_code_may_be_amended_for_but_need_not(project, monkeypatch) -> None:
+    first = freeze(project.study)
+    other = {name: sha256_bytes(b"after an update") for name in first.body.code}
+    monkeypatch.setattr(stage, "_code", lambda study: other)
+    assert freeze(project.study) == first == check_gate(project.study, trials=True)
+    second = freeze(project.study, reason="frozen again with the next release")
+    assert (second.body.number, second.body.code, second.body.plan_hash) == (2, other, first.body.plan_hash)
+    assert check_gate(project.study, trials=True) == second
+
+
 def test_what_was_observed_is_written_down(project, monkeypatch) -> None:
     seen = Observed({"letters/planted/sums": 4}, sha256_bytes(b"four calls"))
     freeze(project.study)

@@ -67,9 +67,10 @@ def freeze(study: Study, *, reason: str | None = None) -> FrozenRecord:
         changes += changed_tables(study, record)
         if changes and reason is None:
             raise GateError(refusal(study, record, changes))
-        if not changes and reason is not None:
-            raise GateError(f"the plan is the one frozen in {record.path.name}; there is nothing to amend")
-        if changes:
+        other_code = reason is not None and record.body.code != _code(study)
+        if reason is not None and not changes and not other_code:
+            raise GateError(f"plan and code are those frozen in {record.path.name}; there is nothing to amend")
+        if changes or other_code:
             record = write_frozen(study.layout, _body(study, plan, parts, record, reason))
     _write_receipt(study, record)
     return record
@@ -111,9 +112,14 @@ def _body(
             "trials": {key: found.rows for key, found in (trials | scouts).items()},
             "calls": {cell.name: trials[trial_key(cell.experiment.id, cell.dataset.id)].rows for cell in study.cells()},
         },
-        code={stage: code_sha256(stage) for stage in (*_CODE, *(_SCOUT_CODE if scouts else ()))},
+        code=_code(study),
         observed=Observed(calls=observed.calls, by_cell=dict(observed.by_cell), calls_sha256=observed.calls_sha256),
     )
+
+
+def _code(study: Study) -> dict[str, str]:
+    """Return the hash of each stage's code; that alone is no reason to amend, but may be amended for."""
+    return {stage: code_sha256(stage) for stage in (*_CODE, *(_SCOUT_CODE if study.scouted_sets() else ()))}
 
 
 def _require_current(study: Study) -> None:
