@@ -20,9 +20,11 @@ def paid_study(
     *,
     study_cap: float | None = None,
     account: dict | None = None,
+    others: tuple[str, ...] = (),
     prices: dict | None = None,
     datasets: tuple[str, ...] = ("sums",),
     read: dict | None = None,
+    experiments: tuple[str, ...] = ("letters",),
 ) -> Study:
     root.mkdir(parents=True, exist_ok=True)
     study = {
@@ -36,7 +38,10 @@ def paid_study(
             {"id": "bought", "vendor": "openai", "model": "m-2026-01-01", "account": "purse"},
             {"id": "planted", "vendor": "simulated"},
         ],
-        "accounts": [{"id": "purse", "key_env": "SOME_KEY", **(account or {})}],
+        "accounts": [
+            {"id": "purse", "key_env": "SOME_KEY", **(account or {})},
+            *({"id": name, "key_env": "SOME_KEY"} for name in others),
+        ],
         "money": {"prices": {"bought": prices or {"input": 1.0, "output": 4.0}}, "cap_usd": study_cap},
         "datasets": [
             {
@@ -52,13 +57,14 @@ def paid_study(
         ],
         "experiments": [
             {
-                "id": "letters",
+                "id": name,
                 "design": "mcq",
                 "datasets": list(datasets),
                 "models": ["bought", "planted"],
                 "prompt": {"template": "letter.j2", "style": "chat"},
                 "read": read or {"kind": "generate"},
             }
+            for name in experiments
         ],
     }
     path = root / "paid.yaml"
@@ -92,7 +98,7 @@ def write_ledger(path: Path, attempts: list[dict], account: str = "purse") -> No
                 ledger.save([ended], [], frozen_sha256="none")
 
 
-def write_trials(study: Study, dataset: str = "sums", items: int = 2) -> None:
+def write_trials(study: Study, dataset: str = "sums", items: int = 2, experiment: str = "letters") -> None:
     """Write trials of three options in all six orders."""
     rows = []
     for item in range(items):
@@ -116,7 +122,7 @@ def write_trials(study: Study, dataset: str = "sums", items: int = 2) -> None:
                 }
             )
     table = table_from_rows(rows, SCHEMAS["trials"])
-    write_table(study.layout.trials("letters", dataset), table, SCHEMAS["trials"])
+    write_table(study.layout.trials(experiment, dataset), table, SCHEMAS["trials"])
 
 
 class PaidVendor:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from urllib.parse import parse_qs
 
 from aiohttp import web
@@ -12,7 +14,9 @@ from aiohttp import web
 from .failure import WireError
 from .settings import Json
 
-_PAGE = 20
+Refuse = Callable[[str], WireError]
+# Entries of a list unless asked otherwise, and at most.
+_PAGE, _MOST = 20, {"openai": 100, "anthropic": 1000, "google": 1000}
 
 
 @dataclass
@@ -23,6 +27,12 @@ class Outcome:
     reply: bytes | None = None
     failure: WireError | None = None
     request_id: str = ""
+    spoilt: str | None = None
+
+
+def moment(seconds: float) -> str:
+    """Write epoch seconds as RFC 3339."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def openai_line(outcome: Outcome) -> Json:
@@ -61,8 +71,30 @@ def google_line(outcome: Outcome) -> dict[str, Json]:
     return {"key": outcome.custom_id, "error": {"code": 4, "message": "The request expired before it was processed."}}
 
 
-def jsonl(entries: Iterable[Json]) -> bytes:
-    return b"".join(json.dumps(entry).encode() + b"\n" for entry in entries)
+def jsonl(view: Callable[[Outcome], Json], outcomes: Iterable[Outcome]) -> bytes:
+    return b"".join(_spoilt(view(outcome), outcome.spoilt) + b"\n" for outcome in outcomes)
+
+
+def _spoilt(entry: dict[str, Json], how: str | None) -> bytes:
+    """Write a line, with what a script has spoilt of it."""
+    name = "key" if "key" in entry else "custom_id"
+    whole = json.dumps(entry).encode()
+    match how:
+        case "cut":
+            return whole[:-9]
+        case "noise":
+            return b"<<< upstream connect error >>>"
+        case "not_utf8":
+            return whole[:-9] + b"\xff" + whole[-9:]
+        case "no_id":
+            return json.dumps({field: value for field, value in entry.items() if field != name}).encode()
+        case "no_outcome":
+            return json.dumps({"id": "line-1", name: entry[name]}).encode()
+        case "other_id":
+            return json.dumps(entry | {name: "0" * 51 + entry[name][51:]}).encode()
+        case "twice":
+            return whole + b"\n" + whole
+    return whole
 
 
 def general(path: str) -> str:
@@ -73,36 +105,41 @@ def query(request: web.BaseRequest) -> dict[str, str]:
     return {name: values[-1] for name, values in parse_qs(request.raw_path.partition("?")[2]).items()}
 
 
-def page(found: list[Json], after: str | None, limit: str | None) -> tuple[list[Json], bool]:
-    ids = [entry.get("id", entry.get("name")) for entry in found]
-    start = ids.index(after) + 1 if after in ids else 0
-    count = int(limit or _PAGE)
-    return found[start : start + count], start + count < len(found)
+def _page(
+    found: list[Json], query: Mapping[str, str], vendor: str, *, id_field: str, names: tuple[str, str], refuse: Refuse
+) -> tuple[list[Json], bool]:
+    """Return one page of a list, newest first, and whether more follow; refuse what the vendor would."""
+    after, limit = query.get(names[0]), query.get(names[1], str(_PAGE))
+    ids = [entry[id_field] for entry in found]
+    if after is not None and after not in ids:
+        raise refuse(f"{names[0]}: no such entry: {after}")
+    if not limit.isdigit() or not 1 <= int(limit) <= _MOST[vendor]:
+        raise refuse(f"{names[1]}: expected a number from 1 to {_MOST[vendor]}")
+    start = 0 if after is None else ids.index(after) + 1
+    return found[start : start + int(limit)], start + int(limit) < len(found)
 
 
-def openai_page(found: list[Json], query: Mapping[str, str]) -> Json:
-    data, more = page(found, query.get("after"), query.get("limit"))
+def _with_ends(data: list[Json], more: bool) -> dict[str, Json]:
     ids = [entry["id"] for entry in data]
-    return {
-        "object": "list",
-        "data": data,
-        "first_id": ids[0] if ids else None,
-        "last_id": ids[-1] if ids else None,
-        "has_more": more,
-    }
+    return {"data": data, "first_id": ids[0] if ids else None, "last_id": ids[-1] if ids else None, "has_more": more}
 
 
-def anthropic_page(found: list[Json], query: Mapping[str, str]) -> Json:
-    data, more = page(found, query.get("after_id"), query.get("limit"))
-    ids = [entry["id"] for entry in data]
-    return {
-        "data": data,
-        "first_id": ids[0] if ids else None,
-        "last_id": ids[-1] if ids else None,
-        "has_more": more,
-    }
+def openai_page(found: list[Json], query: Mapping[str, str], refuse: Refuse) -> Json:
+    names = ("after", "limit")
+    page = _page(found, query, "openai", id_field="id", names=names, refuse=refuse)
+    return {"object": "list", **_with_ends(*page)}
 
 
-def google_page(found: list[Json], query: Mapping[str, str]) -> Json:
-    data, more = page(found, query.get("pageToken"), query.get("pageSize"))
-    return {"operations": data, **({"nextPageToken": data[-1]["name"]} if more else {})}
+def anthropic_page(found: list[Json], query: Mapping[str, str], refuse: Refuse) -> Json:
+    names = ("after_id", "limit")
+    return _with_ends(*_page(found, query, "anthropic", id_field="id", names=names, refuse=refuse))
+
+
+def google_page(found: list[Json], query: Mapping[str, str], refuse: Refuse) -> Json:
+    # A token says where to go on, but is no name that anybody could make up.
+    token = query.get("pageToken")
+    if token is not None:
+        query = {**query, "pageToken": base64.urlsafe_b64decode(token.encode()).decode()}
+    data, more = _page(found, query, "google", id_field="name", names=("pageToken", "pageSize"), refuse=refuse)
+    following = base64.urlsafe_b64encode(data[-1]["name"].encode()).decode() if more else None
+    return {"operations": data, **({"nextPageToken": following} if following else {})}

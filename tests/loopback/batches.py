@@ -2,12 +2,16 @@
 
 ``settings.batch`` scripts them: ``delay_s`` until a batch ends; ``order`` (``same``, ``reverse``); ``expired`` and
 ``errored``: positions (from 0) whose outcome that is; ``fail``: the words with which validation turns a batch down;
-``drop_output``: whether a batch without one success has no output file (OpenAI).
+``drop_output``: whether a batch without one success has no output file (OpenAI); ``spoil``: by position, how a line of
+results is spoilt (``cut``, ``noise``, ``not_utf8``, ``no_id``, ``no_outcome``, ``other_id``, ``twice``), in the first
+``spoiled_batches`` batches (all); ``lose_answer``: how many batches are taken of which whoever handed them in never
+hears.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +28,7 @@ from .batch_views import (
     google_line,
     google_page,
     jsonl,
+    moment,
     openai_line,
     openai_page,
     query,
@@ -34,7 +39,7 @@ from .settings import Json
 if TYPE_CHECKING:
     from .server import Loopback
 
-_CREATED = 1_790_000_000
+_WINDOW_S = 86_400
 
 
 @dataclass
@@ -46,10 +51,12 @@ class Batch:
     asked: Sequence[tuple[str, str, str | None, Json]]
     about: dict[str, Json]
     ready: float
+    created: float
     failed: str | None = None
     cancelled: bool = False
     outcomes: list[Outcome] | None = None
     made: dict[str, str] = field(default_factory=dict)
+    ended: float | None = None
 
 
 class Batches:
@@ -58,8 +65,9 @@ class Batches:
     def __init__(self, server: Loopback) -> None:
         self._server = server
         self.files: dict[str, tuple[str, bytes]] = {}
+        self._filed: dict[str, float] = {}
         self.batches: dict[str, Batch] = {}
-        self._number = 0
+        self._number = self._spoilt = self._lost = 0
 
     async def handle(self, request: web.BaseRequest, vendor: str, path: str) -> web.StreamResponse:
         """Answer a request about files or batches."""
@@ -67,11 +75,16 @@ class Batches:
 
         self._server.counts.endpoints[f"{vendor} {request.method} {general(path)}"] += 1
         handler: Callable[..., object] = getattr(self, f"_{vendor}")
+        before = len(self.batches)
         answered = await handler(request, path.split("/"))  # type: ignore[misc]
         if answered is None:
             raise WIRES[vendor].failure("no_model", {}, path)
         if isinstance(answered, web.StreamResponse):
             return answered
+        if len(self.batches) > before and self._lost < self._server.settings.batch.get("lose_answer", 0):
+            self._lost += 1
+            if request.transport is not None:
+                request.transport.abort()
         return web.json_response(answered)
 
     # OpenAI
@@ -97,7 +110,7 @@ class Batches:
                 return self._openai_view(self._openai_create(json.loads(await request.read())))
             case ("GET", ["batches"]):
                 found = [self._openai_view(batch) for batch in self._of("openai")]
-                return openai_page(found, query(request))
+                return openai_page(found, query(request), lambda said: invalid(said, param="after"))
             case ("GET", ["batches", name]) if name in self.batches:
                 return self._openai_view(self.batches[name])
             case ("POST", ["batches", name, "cancel"]) if name in self.batches:
@@ -107,8 +120,8 @@ class Batches:
 
     def _openai_file(self, name: str) -> Json:
         filename, content = self.files[name]
-        about = {"id": name, "object": "file", "bytes": len(content), "created_at": _CREATED, "filename": filename}
-        return {**about, "purpose": "batch", "status": "processed"}
+        about = {"id": name, "object": "file", "bytes": len(content), "created_at": int(self._filed[name])}
+        return {**about, "filename": filename, "purpose": "batch", "status": "processed"}
 
     def _openai_create(self, given: dict[str, Json]) -> Batch:
         from .openai_wire import invalid
@@ -134,7 +147,8 @@ class Batches:
             "input_file_id": batch.about["input_file_id"],
             "completion_window": batch.about["completion_window"],
             "metadata": batch.about.get("metadata"),
-            "created_at": _CREATED,
+            "created_at": int(batch.created),
+            "expires_at": int(batch.created) + _WINDOW_S,
             "status": ("expired" if expired else "completed") if done else "in_progress",
             "errors": None,
             "output_file_id": None,
@@ -149,22 +163,24 @@ class Batches:
             return view | {"status": "failed", "errors": errors}
         if done and not batch.made:
             if good or not self._server.settings.batch.get("drop_output", True):
-                batch.made["output"] = self._file(jsonl(map(openai_line, good)), "output.jsonl", "file-")
+                batch.made["output"] = self._file(jsonl(openai_line, good), "output.jsonl", "file-")
             if lost:
-                batch.made["error"] = self._file(jsonl(map(openai_line, lost)), "errors.jsonl", "file-")
+                batch.made["error"] = self._file(jsonl(openai_line, lost), "errors.jsonl", "file-")
         ids = {"output_file_id": batch.made.get("output"), "error_file_id": batch.made.get("error")}
         return view | (ids if done else {}) | ({"status": "cancelled"} if batch.cancelled else {})
 
     # Anthropic
 
     async def _anthropic(self, request: web.BaseRequest, path: list[str]) -> Json:
+        from .anthropic_wire import invalid
+
         match (request.method, path):
             case ("POST", ["messages", "batches"]):
                 given = json.loads(await request.read())
                 return self._anthropic_view(self._anthropic_create(given, request.headers), request)
             case ("GET", ["messages", "batches"]):
                 found = [self._anthropic_view(batch, request) for batch in self._of("anthropic")]
-                return anthropic_page(found, query(request))
+                return anthropic_page(found, query(request), invalid)
             case ("GET", ["messages", "batches", name]) if name in self.batches:
                 return self._anthropic_view(self.batches[name], request)
             case ("POST", ["messages", "batches", name, "cancel"]) if name in self.batches:
@@ -173,7 +189,7 @@ class Batches:
             case ("GET", ["messages", "batches", name, "results"]) if name in self.batches:
                 batch = self.batches[name]
                 if self._is_done(batch):
-                    body = jsonl(map(anthropic_line, batch.outcomes or []))
+                    body = jsonl(anthropic_line, batch.outcomes or [])
                     return web.Response(body=body, content_type="application/x-jsonl")
         return None
 
@@ -201,9 +217,9 @@ class Batches:
             "type": "message_batch",
             "processing_status": "ended" if done else "in_progress",
             "request_counts": {"processing": 0 if done else len(batch.asked), **counts},
-            "created_at": "2026-11-30T00:00:00Z",
-            "expires_at": "2026-12-01T00:00:00Z",
-            "ended_at": "2026-11-30T01:00:00Z" if done else None,
+            "created_at": moment(batch.created),
+            "expires_at": moment(batch.created + _WINDOW_S),
+            "ended_at": moment(batch.ended) if batch.ended is not None else None,
             "cancel_initiated_at": None,
             "archived_at": None,
             "results_url": f"http://{request.host}{prefix}/v1/messages/batches/{batch.id}/results" if done else None,
@@ -212,6 +228,8 @@ class Batches:
     # Google
 
     async def _google(self, request: web.BaseRequest, path: list[str]) -> Json:
+        from .google_wire import invalid
+
         match (request.method, path):
             case ("POST", ["upload", _, "files"] | ["upload", "files"]):
                 name = f"session-{self._next()}"
@@ -231,7 +249,7 @@ class Batches:
                 return self._google_view(self._google_create(given, model.removesuffix(":batchGenerateContent")))
             case ("GET", ["batches"]):
                 found = [self._google_view(batch) for batch in self._of("google")]
-                return google_page(found, query(request))
+                return google_page(found, query(request), invalid)
             case ("GET", ["batches", name]) if name in self.batches:
                 return self._google_view(self.batches[name])
             case ("POST", ["batches", name]) if name.removesuffix(":cancel") in self.batches:
@@ -284,7 +302,7 @@ class Batches:
             "model": batch.about["model"],
             "displayName": batch.about["displayName"],
             "state": "BATCH_STATE_FAILED" if batch.failed is not None else state,
-            "createTime": "2026-11-30T00:00:00Z",
+            "createTime": moment(batch.created),
             "name": f"batches/{batch.id}",
         }
         view: dict[str, Json] = {"name": f"batches/{batch.id}", "metadata": about}
@@ -302,7 +320,7 @@ class Batches:
             inlined = [{"metadata": {"key": line.pop("key")}, **line} for line in lines]
             return {"inlinedResponses": {"inlinedResponses": inlined}}
         if "output" not in batch.made:
-            batch.made["output"] = self._file(jsonl(map(google_line, outcomes)), "", "batch-")
+            batch.made["output"] = self._file(jsonl(google_line, outcomes), "", "batch-")
         return {"responsesFile": f"files/{batch.made['output']}"}
 
     # Common
@@ -313,7 +331,7 @@ class Batches:
 
     def _file(self, content: bytes, filename: str, prefix: str) -> str:
         name = f"{prefix}f{self._next():06d}"
-        self.files[name] = (filename, content)
+        self.files[name], self._filed[name] = (filename, content), time.time()
         return name
 
     def _of(self, vendor: str) -> list[Batch]:
@@ -330,15 +348,20 @@ class Batches:
         script = self._server.settings.batch
         name = f"{prefix}b{self._next():06d}"
         ready = time.monotonic() + float(script.get("delay_s", 0.0))
-        batch = Batch(vendor, name, asked, about, ready, failed or script.get("fail"))
+        batch = Batch(vendor, name, asked, about, ready, time.time(), failed or script.get("fail"))
         self.batches[name] = batch
         return batch
 
     def _is_done(self, batch: Batch) -> bool:
         if batch.outcomes is None and (batch.cancelled or time.monotonic() >= batch.ready):
             outcomes = [] if batch.failed is not None else [self._work(batch, n) for n in range(len(batch.asked))]
-            reverse = self._server.settings.batch.get("order", "same") == "reverse"
-            batch.outcomes = outcomes[::-1] if reverse else outcomes
+            script = self._server.settings.batch
+            reverse = script.get("order", "same") == "reverse"
+            batch.outcomes, batch.ended = outcomes[::-1] if reverse else outcomes, time.time()
+            spoil = script.get("spoil", {}) if self._spoilt < script.get("spoiled_batches", math.inf) else {}
+            self._spoilt += bool(spoil)
+            for position, how in spoil.items():
+                outcomes[int(position)].spoilt = how
         return batch.outcomes is not None
 
     def _work(self, batch: Batch, position: int) -> Outcome:

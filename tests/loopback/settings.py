@@ -40,7 +40,8 @@ class Settings:
     faults
         Rules; see `loopback.faults`.
     batch
-        ``{"delay_s", "order", "expired", "errored", "fail", "drop_output"}``; see `loopback.batches`.
+        ``{"delay_s", "order", "expired", "errored", "fail", "drop_output", "spoil", "spoiled_batches",
+        "lose_answer"}``; see `loopback.batches`.
     record
         Whether each request leaves a line in ``GET /control/requests``.
     """

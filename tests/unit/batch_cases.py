@@ -19,6 +19,7 @@ from counterbalance.ledger import Ledger, read_answered
 from counterbalance.progress import SilentProgress
 from counterbalance.spending import Admission
 from counterbalance.vendors.base import BatchState, BatchVendor, Reply, Request, TokenBounds, TransportError, Trial
+from counterbalance.vendors.batch_ids import Line
 
 FROZEN = "sha256:" + "f" * 64
 USAGE = {"input_tokens": 10, "output_tokens": 2, "model_returned": "m1"}
@@ -139,16 +140,16 @@ class DepotVendor:
         status = batch.get("status", self.depot.status)
         return BatchState(True, status, {"completed": len(batch["lines"])}, failed)
 
-    async def results(self, batch_id: str, example: Request) -> AsyncIterator[tuple[str, Reply | TransportError]]:
+    async def results(self, batch_id: str, example: Request) -> AsyncIterator[Line]:
         self.on("+results")
         self.examples.append(example)
         lines = list(self.depot.batches[batch_id]["lines"])
         if self.depot.shuffled:
             lines = lines[1::2] + lines[::2][::-1]
-        for custom_id, text, nth in lines:
+        for number, (custom_id, text, nth) in enumerate(lines, 1):
             outcome = self.depot.outcome(text, nth)
             if outcome is not None:
-                yield custom_id, outcome
+                yield Line(custom_id, outcome, f"line {number}", f"raw of {custom_id}")
         self.on("-results")
         if self.result_errors:
             raise self.result_errors.pop(0)

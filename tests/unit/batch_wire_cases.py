@@ -1,7 +1,11 @@
 """The three batch vendors, set up for a server of the test's."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any
+
+from loopback import Loopback, in_process
 
 from counterbalance.config.models import Account, AnthropicModel, Experiment, GoogleModel, OpenAIModel
 from counterbalance.vendors.anthropic_batch import AnthropicBatchVendor
@@ -33,3 +37,18 @@ def make(name: str, url: str, read: dict | None = None) -> Any:
     )
     paid = Account(id="a", key_env="CANARY_KEY", timeout_s=10.0, mode="batch")
     return vendor_class(model, paid, experiment, SimpleNamespace(path="study.yaml"))
+
+
+def on_loopback(scenario: Callable[[Loopback, str], Awaitable[None]], **settings: Any) -> None:
+    """Run a scenario beside a server of its own."""
+
+    async def run() -> None:
+        async with in_process(**settings) as (server, url):
+            await scenario(server, url)
+
+    asyncio.run(run())
+
+
+def work_done(server: Loopback, name: str) -> list[int]:
+    """Return how often each request was worked on."""
+    return [counts[0] for counts in server.counts.vendors[name].bodies.values()]

@@ -78,14 +78,14 @@ def test_google_results_within_the_job_and_the_numbers_of_their_errors() -> None
     job = google_job("JOB_STATE_SUCCEEDED", response={"inlinedResponses": {"inlinedResponses": entries}})
 
     async def read() -> dict:
-        return {key: outcome async for key, outcome in google(job).results("batches/1", EXAMPLE)}
+        return {line.custom_id: line.outcome async for line in google(job).results("batches/1", EXAMPLE)}
 
     found = asyncio.run(read())
     assert isinstance(found["a"], Reply)
     assert (found["a"].status, found["a"].text) == ("ok", "B")
     assert (type(found["b"]), found["b"].kind) == (TransportError, "overload")
     assert isinstance(found["c"].stop, KeyRefusedError)
-    assert type(found["d"]) is TransportError
+    assert (found["d"].kind, found["d"].maybe_billed) == ("garbled", True)
 
 
 def test_anthropic_errors_of_single_calls() -> None:

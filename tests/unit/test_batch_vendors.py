@@ -4,16 +4,15 @@ import asyncio
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from batch_cases import Killed, Purse, call, fuse, run_session
-from batch_wire_cases import VENDORS, make
-from loopback import Loopback, in_process
-from loopback import batches as loopback_batches
+from batch_wire_cases import VENDORS, make, on_loopback, work_done
+from loopback import Loopback
 from loopback.faults import REFUSED
 from loopback.server import WIRES
 
@@ -43,29 +42,9 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CANARY_KEY", KEY)
 
 
-@pytest.fixture(autouse=True)
-def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The loopback server's batches are as old as its source; here they are made when they are made."""
-    seen = loopback_batches.Batches._anthropic_view
-
-    def view(self: Any, batch: Any, request: Any) -> Any:
-        return seen(self, batch, request) | {"created_at": datetime.now(UTC).isoformat()}
-
-    monkeypatch.setattr(loopback_batches.Batches, "_anthropic_view", view)
-    monkeypatch.setattr(loopback_batches, "_CREATED", int(datetime.now(UTC).timestamp()))
-
-
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "cell.sqlite"
-
-
-def on_loopback(scenario: Callable[[Loopback, str], Awaitable[None]], **settings: Any) -> None:
-    async def run() -> None:
-        async with in_process(**settings) as (server, url):
-            await scenario(server, url)
-
-    asyncio.run(run())
 
 
 def refuse_within_batches(server: Loopback) -> None:
@@ -83,11 +62,6 @@ def refuse_within_batches(server: Loopback) -> None:
 
 def keys_of(vendor: Any, n: int = N) -> list[str]:
     return [call(vendor, i).key for i in range(n)]
-
-
-def work_done(server: Loopback, name: str) -> list[int]:
-    """Return how often each request was worked on."""
-    return [counts[0] for counts in server.counts.vendors[name].bodies.values()]
 
 
 @ALL
@@ -353,6 +327,22 @@ def test_a_batch_that_is_gone_says_so(path: Path, name: str, monkeypatch: pytest
     on_loopback(scenario, batch={"delay_s": 0.0})
 
 
+def test_the_replies_are_saved_also_where_the_list_of_failures_is_gone(path: Path) -> None:
+    async def scenario(server: Loopback, url: str) -> None:
+        vendor = make("openai", url)
+        await run_session(path, vendor, N, batch_wait_s=0.0)
+        batch_at_vendor = next(iter(server.batches.batches.values()))
+        batch_at_vendor.ready = 0.0
+        async with vendor:
+            assert (await vendor.state(batch_at_vendor.id)).done
+        del server.batches.files[batch_at_vendor.made["error"]]
+        server.settings.batch = {}
+        assert (await run_session(path, vendor, N)).answered == N
+        assert sorted(work_done(server, "openai")) == [1] * (N - 1) + [2]
+
+    on_loopback(scenario, batch={"delay_s": 1000, "errored": [2]})
+
+
 @ALL
 def test_a_wrong_key_stops_and_is_written_nowhere(path: Path, name: str, caplog: pytest.LogCaptureFixture) -> None:
     async def scenario(_server: Loopback, url: str) -> None:
@@ -378,12 +368,12 @@ def test_lines_are_no_longer_than_the_splitting_assumes(name: str) -> None:
             assert len(write_lines([line])) <= len(canonical_json(request.body())) + ENVELOPE_BYTES
 
 
-def test_a_line_separator_in_a_text_ends_no_line_and_a_cut_file_is_not_read() -> None:
+def test_a_line_separator_in_a_text_ends_no_line_and_a_cut_line_spoils_no_other() -> None:
     entries = [{"text": "a\u2028b\u0085c"}, {"text": "d"}]
     text = write_lines(entries).decode()
-    assert list(read_lines("v", text)) == entries
-    with pytest.raises(TransportError, match="line 2"):
-        list(read_lines("v", text[:-4]))
+    assert [line.entry for line in read_lines(text)] == entries
+    assert [line.entry for line in read_lines("\ufeff" + text.replace("\n", "\r\n"))] == entries
+    assert [(line.number, line.entry) for line in read_lines("\n" + text[:-4])] == [(2, entries[0]), (3, None)]
 
 
 @ALL

@@ -8,12 +8,15 @@ the next session looks up at the vendor by our name, so nothing is bought twice.
 import asyncio
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from counterbalance.batch_parts import Parts, Ready, match_results, request_of
+from counterbalance.batch_ages import Ages, date_anew
+from counterbalance.batch_parts import Parts, Ready, request_of
+from counterbalance.batch_results import Results, match_results
+from counterbalance.batch_words import come_back, in_all, still_out
 from counterbalance.config.vendors import Account
 from counterbalance.errors import ConfigError, CounterbalanceError, InputError, VendorError, VerificationError
 from counterbalance.exchange import Call, Guard, Tally, reply_text
@@ -28,11 +31,12 @@ from counterbalance.vendors.batch_ids import BatchGoneError, HopelessError, RunI
 # A vendor may list a batch only some time after taking it; until then its absence proves nothing.
 _SETTLE_S = 60.0
 _LONGEST_PAUSE_S = 3600.0
-_WINDOW = timedelta(hours=24)
 # Every vendor keeps a batch and its results for this long.
 _KEPT = timedelta(days=2)
-# Batches that a message names.
-_NAMED = 3
+# Results with unreadable lines are fetched so often in all, this long apart (seconds), before the lines are believed.
+_READS, _REREAD_S = 3, 1.0
+# A call that came back in such a way that it may be charged is handed in at most so often in one session.
+_PAID_TRIES = 2
 
 
 async def run_batches(
@@ -115,19 +119,22 @@ class _Session:
         self.open = {batch.run_id: batch for batch in self.batches.open()}
         self.counted: dict[str, int] = {}
         self.tries: dict[str, int] = {}
+        self.paid: dict[str, int] = {}
+        self.ages = Ages()
         self.most = self.vendor.most_requests
         self.refusals, self.not_before = 0, 0.0
         self.stop = asyncio.Event()
         self.deadline = time.monotonic() + self.account.batch_wait_s
 
     async def run(self, calls: Iterator[Call]) -> Tally:
-        for batch in self.open.values():
+        for batch in list(self.open.values()):
             if batch.place != self.place:
                 raise ConfigError(
                     f"{self.cell}: {batch.calls} calls are in batch {batch.batch_id or batch.run_id}, which was handed "
                     f"in to {batch.place}; the study now says {self.place}, where it cannot be found. Change that back "
                     "and run the same command again to collect it first"
                 )
+            self.open[batch.run_id] = date_anew(batch, self.ledger, frozen_sha256=self.frozen_sha256)
         held = {key for run_id in self.open for key in self.batches.calls(run_id)}
         self.parts = Parts(calls, held, self.batches.request_text)
         try:
@@ -145,12 +152,12 @@ class _Session:
         if self.error is not None:
             raise self._explained(self.error)
         if self.tally.stopped is not None:
-            self.tally.stopped = "; ".join(filter(None, [self.tally.stopped, self._come_back()]))
+            self.tally.stopped = "; ".join(filter(None, [self.tally.stopped, *self._left()]))
         return self.tally
 
     @property
     def _in_flight(self) -> int:
-        return sum(batch.calls for batch in self.open.values())
+        return in_all(self.open.values())
 
     @property
     def _halted(self) -> bool:
@@ -174,7 +181,7 @@ class _Session:
             try:
                 await self._look(batch)
             except HopelessError as error:
-                self._settle(batch, "failed", {}, error)
+                self._settle(batch, "failed", Results(), error)
                 raise error.stop from None
             except TransportError as error:
                 self._note(error)
@@ -203,14 +210,15 @@ class _Session:
         state = await self.vendor.state(batch_id)
         self._show(batch, state)
         if state.failed is not None:
-            self._settle(batch, "failed", {}, TransportError(f"the vendor did not take the batch: {state.failed}"))
+            why = TransportError(f"the vendor did not take the batch: {state.failed}")
+            self._settle(batch, "failed", Results(), why)
             raise VendorError(
                 f"{self.cell}: the vendor did not take batch {batch_id} of {batch.calls} calls: {state.failed}. "
                 "Nothing of it was charged; correct what it complains of and run the same command again"
             )
         if state.status == "queue_full":
             full = TransportError("the vendor's queue was full", kind="rate_limit")
-            self.parts.again(self._settle(batch, "failed", {}, full))
+            self.parts.again(self._settle(batch, "failed", Results(), full))
             self._put_off(batch.calls, 0.0)
         elif state.done:
             await self._collect(batch, batch_id, state)
@@ -220,26 +228,46 @@ class _Session:
         batch_id = await self.vendor.find(batch.run_id)
         if batch_id is not None:
             self.open[batch.run_id] = self.batches.submitted(batch, batch_id)
-        elif (datetime.now(UTC) - batch.intended_at).total_seconds() >= self.settle_s:
-            self._again(self._settle(batch, "absent", {}, TransportError("the vendor has no batch of that name")))
+        elif self.ages.of(batch) >= self.settle_s:
+            why = TransportError("the vendor has no batch of that name")
+            self._again(self._settle(batch, "absent", Results(), why))
         return batch_id
 
-    async def _collect(self, batch: OpenBatch, batch_id: str, state: BatchState) -> None:
+    async def _results(self, batch: OpenBatch, batch_id: str) -> Results:
+        """Fetch what a batch brought, a few times if lines of it cannot be read."""
         run = RunId.parse(batch.run_id)
         ids = {run.custom_id(key): key for key in self.batches.calls(batch.run_id)}
         example = request_of(self.batches.request_text(next(iter(ids.values()))))
-        results = await match_results(self.vendor.results(batch_id, example), ids)
-        # What a vendor did not get to is not charged; what it lost without a word may be.
-        lost = state.status not in ("expired", "cancelled")
-        absent = TransportError(f"the batch ended ({state.status}) without this call", maybe_billed=lost)
-        if results.complaint is not None:
-            self._settle(batch, "disputed", results.found, absent)
-            raise VerificationError(
-                f"{self.cell}: batch {batch_id} came back wrong: {results.complaint}. The {len(results.found)} results "
-                "with ids of their own are saved; ask the vendor what happened. Running the same command again buys "
-                "the others anew"
+        for left in reversed(range(_READS)):
+            results = await match_results(self.vendor.results(batch_id, example), ids)
+            if left and results.unreadable is not None:
+                await asyncio.sleep(min(_REREAD_S, self.account.batch_poll_s))
+                continue
+            break
+        if not results.looks_whole(len(ids)) and self.ages.of(batch) < _KEPT.total_seconds():
+            raise TransportError(
+                f"what came as results of batch {batch_id} is cut or something else: {results.unreadable}; it is read "
+                "again at the next look"
             )
-        missing = self._settle(batch, "collected", results.found, absent)
+        return results
+
+    async def _collect(self, batch: OpenBatch, batch_id: str, state: BatchState) -> None:
+        results = await self._results(batch, batch_id)
+        # What a vendor did not get to is not charged; what it lost without a word, or behind a line that says nothing,
+        # may be.
+        lost = state.status not in ("expired", "cancelled") or len(results.broken) > len(results.raw)
+        absent = TransportError(f"the batch ended ({state.status}) without this call", maybe_billed=lost)
+        state_after: Closed = "collected" if results.complaint is None else "disputed"
+        missing = self._settle(batch, state_after, results, absent)
+        said = "; ".join(filter(None, [results.complaint, results.unreadable]))
+        if results.complaint is not None:
+            raise VerificationError(
+                f"{self.cell}: batch {batch_id} came back wrong: {said}. The other {len(results.found)} results are "
+                "saved, and the lines in question are in the ledger; ask the vendor what happened. Running the same "
+                "command again buys the others anew"
+            )
+        if said:
+            self.tally.last_error = f"batch {batch_id}: {said}"
         self.refusals = 0
         if results.stop is not None:
             raise results.stop
@@ -247,9 +275,7 @@ class _Session:
             self.tally.stopped = f"batch {batch_id} was cancelled at the vendor; what it had answered is saved"
         self._again(missing)
 
-    def _settle(
-        self, batch: OpenBatch, state: Closed, found: Mapping[str, Reply | TransportError], absent: TransportError
-    ) -> list[str]:
+    def _settle(self, batch: OpenBatch, state: Closed, results: Results, absent: TransportError) -> list[str]:
         """Save what became of a batch and its calls, in one transaction; return the calls that are still unanswered."""
         ended: list[Attempt] = []
         statuses: list[str] = []
@@ -257,18 +283,20 @@ class _Session:
         for key, attempt in self.batches.calls(batch.run_id).items():
             if key in self.ledger.answered:
                 continue
-            outcome = found.get(key, absent)
-            end = self._end(key, outcome)
+            outcome = results.found.get(key, absent)
+            end = self._end(key, outcome, results.raw.get(key))
             if isinstance(outcome, Reply) and end.reply is not None:
                 ended.append(end)
                 statuses.append(outcome.status)
                 continue
             missing.append(key)
-            self.tally.last_error = end.detail
+            self.paid[key] = self.paid.get(key, 0) + end.maybe_billed
+            self.tally.last_error = str(outcome)
             # Who has asked for it live since then has a newer attempt, which is not this batch's to end.
             if self.ledger.attempts(key) == attempt:
                 ended.append(end)
-        self._close(batch, state, ended, str(absent) if missing else None)
+        said = results.account_of_lines or (str(absent) if missing else None)
+        self._close(batch, state, ended, said)
         self.tally.answered += len(statuses)
         self.tally.transport_errors += len(missing)
         ahead = self.counted.pop(batch.run_id, 0)
@@ -288,7 +316,7 @@ class _Session:
         # Its place in the vendor's queue is free.
         self.not_before = 0.0
 
-    def _end(self, key: str, outcome: Reply | TransportError) -> Attempt:
+    def _end(self, key: str, outcome: Reply | TransportError, raw: str | None) -> Attempt:
         bounds = self.vendor.bounds(request_of(self.batches.request_text(key)))
         if isinstance(outcome, Reply):
             try:
@@ -300,13 +328,14 @@ class _Session:
                 return Attempt(key, "answered", reply=text, charged_nano_usd=charged)
         billed = outcome.maybe_billed
         charged = None if self.allowance is None else self.allowance.worst(bounds) if billed else 0
-        return Attempt(key, "transport_error", detail=str(outcome), charged_nano_usd=charged, maybe_billed=billed)
+        detail = str(outcome) if raw is None else f"{outcome}; the line: {raw}"
+        return Attempt(key, "transport_error", detail=detail, charged_nano_usd=charged, maybe_billed=billed)
 
     def _again(self, missing: Sequence[str]) -> None:
         again = []
         for key in missing:
             self.tries[key] = self.tries.get(key, 0) + 1
-            if self.tries[key] < self.account.tries:
+            if self.tries[key] < self.account.tries and self.paid.get(key, 0) < _PAID_TRIES:
                 again.append(key)
         self.tally.given_up += len(missing) - len(again)
         self.parts.again(again)
@@ -356,10 +385,10 @@ class _Session:
             self._note(error)
             # Otherwise nobody knows whether the vendor has it; that is found out at the next look.
             if error.kind == "rate_limit":
-                self.parts.again(self._settle(batch, "failed", {}, error))
+                self.parts.again(self._settle(batch, "failed", Results(), error))
                 self._put_off(len(part), error.wait_s or 0.0)
         except CounterbalanceError as error:
-            self._settle(batch, "failed", {}, TransportError(str(error)))
+            self._settle(batch, "failed", Results(), TransportError(str(error)))
             raise
         else:
             self.open[batch.run_id] = self.batches.submitted(batch, batch_id)
@@ -392,34 +421,18 @@ class _Session:
             async with asyncio.timeout(min(seconds, left) if left > 0 else seconds):
                 await self.stop.wait()
 
-    def _come_back(self) -> str:
-        """Say what is where, and when to come back."""
-        parts = []
-        if self.open:
-            oldest = min(batch.submitted_at or batch.intended_at for batch in self.open.values())
-            names = ", ".join(batch.batch_id or "one not confirmed yet" for batch in list(self.open.values())[:_NAMED])
-            more = f" and {len(self.open) - _NAMED} more" if len(self.open) > _NAMED else ""
-            parts.append(
-                f"{self._in_flight} calls are at the vendor in {_batches(len(self.open))} ({names}{more}); the first "
-                f"was handed in at {oldest:%Y-%m-%d %H:%M} UTC, and vendors answer within 24 hours: come back any time "
-                f"to collect what is ready, and for the rest after {oldest + _WINDOW:%Y-%m-%d %H:%M} UTC"
-            )
+    def _left(self) -> list[str]:
+        """Say what is at the vendor, and what is not handed in yet."""
+        said = [come_back(list(self.open.values()), self.tally.last_error)] if self.open else []
         if not self.parts.is_empty():
-            parts.append(f"some calls are not handed in yet ({self.tally.last_error or 'no room under the cap'})")
-        return "; ".join(parts)
+            said.append(f"some calls are not handed in yet ({self.tally.last_error or 'no room under the cap'})")
+        return said
 
     def _explained(self, error: Exception) -> Exception:
         if not self.open or not isinstance(error, CounterbalanceError):
             return error
-        return type(error)(
-            f"{str(error).rstrip('.')}. {self._in_flight} calls are still at the vendor in {_batches(len(self.open))}: "
-            "running the same command again collects them"
-        )
+        return type(error)(still_out(str(error), list(self.open.values())))
 
     def _leave(self, why: str) -> None:
         self.tally.stopped = why
         self.stop.set()
-
-
-def _batches(count: int) -> str:
-    return "1 batch" if count == 1 else f"{count} batches"

@@ -1,19 +1,15 @@
-"""The calls of a batch run: split into what fits one batch, and matched with what came back."""
+"""The calls of a batch run, split into what fits one batch."""
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from counterbalance.canonical import parse_json
-from counterbalance.errors import CounterbalanceError
 from counterbalance.exchange import Call
-from counterbalance.vendors.base import Reply, Request, TransportError
-from counterbalance.vendors.batch_ids import HopelessError
+from counterbalance.vendors.base import Request
 
 # What a vendor's line has beyond the text of the request: custom id, method, address, names of fields.
 ENVELOPE_BYTES = 512
-# Custom ids that a message names.
-_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -86,65 +82,6 @@ class Parts:
             if call.key not in self._skip:
                 return Ready(call.key, call.text, call.request)
         return None
-
-
-@dataclass
-class Results:
-    """What a batch brought, by call.
-
-    Attributes
-    ----------
-    found
-        What became of the calls that came back once.
-    doubled
-        Custom ids that came more than once.
-    unknown
-        Custom ids that were not handed in.
-    stop
-        Why no further call of this kind can succeed, if the vendor said so of some.
-    """
-
-    found: dict[str, Reply | TransportError] = field(default_factory=dict)
-    doubled: set[str] = field(default_factory=set)
-    unknown: list[str] = field(default_factory=list)
-    stop: CounterbalanceError | None = None
-
-    @property
-    def complaint(self) -> str | None:
-        """What is wrong with the ids; None if nothing is."""
-        wrong = [("came more than once", sorted(self.doubled)), ("were never handed in", sorted(self.unknown))]
-        said = [f"{len(ids)} custom ids {what} ({', '.join(ids[:_NAMED])})" for what, ids in wrong if ids]
-        return "; ".join(said) or None
-
-
-async def match_results(results: AsyncIterator[tuple[str, Reply | TransportError]], ids: Mapping[str, str]) -> Results:
-    """Match results with the calls that were handed in, in whatever order they come.
-
-    Parameters
-    ----------
-    results
-        Custom ids and what became of them.
-    ids
-        Call hash of each custom id that was handed in.
-
-    Raises
-    ------
-    TransportError, CounterbalanceError
-        If the results could not be read to their end; nothing of them counts then.
-    """
-    matched = Results()
-    async for custom_id, outcome in results:
-        key = ids.get(custom_id)
-        if key is None:
-            matched.unknown.append(custom_id)
-        elif key in matched.found or custom_id in matched.doubled:
-            matched.doubled.add(custom_id)
-            matched.found.pop(key, None)
-        else:
-            matched.found[key] = outcome
-        if isinstance(outcome, HopelessError):
-            matched.stop = matched.stop or outcome.stop
-    return matched
 
 
 def request_of(text: str) -> Request:

@@ -6,10 +6,11 @@ from money_cases import CENT, PaidVendor, paid_study, write_ledger, write_trials
 
 from counterbalance.artifacts import SCHEMAS, read_table
 from counterbalance.calls import plan_calls
+from counterbalance.canonical import canonical_json
 from counterbalance.cli import main
 from counterbalance.config import Study
 from counterbalance.config.models import Account
-from counterbalance.ledger import Ledger, Sending
+from counterbalance.ledger import Attempt, Ledger, Sending
 from counterbalance.ledger.batches import Batches
 from counterbalance.spending.estimate import Time, paid_time
 from counterbalance.vendors.base import Reply
@@ -94,6 +95,33 @@ def test_calls_in_a_batch_are_not_new(tmp_path, vendor, mode) -> None:
     assert "2 more in batches, to be collected" in run(study)
 
 
+def test_calls_that_two_experiments_ask_word_for_word_are_told_with_what_the_copies_cost(tmp_path, vendor) -> None:
+    study = paid_study(tmp_path, experiments=("letters", "again"))
+    # Two items in six orders; the other experiment has one of them.
+    write_trials(study, items=2)
+    write_trials(study, items=1, experiment="again")
+    assert as_json(study)["bought_again"] == {"calls": 6, "cost_about": 6 * (80 * 1_000 + 10 * 4_000)}
+    assert "6 of the new calls are word for word also asked in another cell; each cell buys its own reply" in run(study)
+    # What the first has bought, the second buys again all the same.
+    trials = read_table(study.layout.trials("again", "sums"), SCHEMAS["trials"])
+    keys = plan_calls(vendor, study.cell("again", "bought", "sums"), trials, set(), seed=7).keys
+    with Ledger(study.layout.ledger("again", "bought", "sums"), study="paid", cell="again/bought/sums") as ledger:
+        reply = canonical_json(REPLY.body()).decode()
+        ledger.save([], [Sending(key, "{}", 140_000) for key in keys], frozen_sha256="none")
+        ledger.save([Attempt(key, "answered", reply, None, 100) for key in keys], [], frozen_sha256="none")
+    after = as_json(study)
+    assert [cell(after, f"{name}/bought/sums")["new"] for name in ("letters", "again")] == [12, 0]
+    assert after["bought_again"]["calls"] == 6
+
+
+def test_calls_of_different_data_sets_are_no_copies(tmp_path, vendor) -> None:
+    study = paid_study(tmp_path, datasets=("sums", "words"))
+    for dataset in ("sums", "words"):
+        write_trials(study, dataset)
+    assert as_json(study)["bought_again"] == {"calls": 0, "cost_about": 0}
+    assert "word for word" not in run(study)
+
+
 def test_bought_replies_tell_what_the_others_may_cost_and_how_long_they_take(tmp_path, vendor) -> None:
     study = paid_study(tmp_path, account={"max_in_flight": 2}, datasets=("sums", "words"))
     for dataset in ("sums", "words"):
@@ -141,6 +169,20 @@ def test_what_was_spent_and_what_the_caps_leave_is_said_per_account_and_study(tm
     assert "spent so far $0.0700, of it $0.0600 at the worst case of 2 sendings; 1 sendings without a reply may" in text
     assert "accounts.purse.cap_usd $0.0800, left $0.0100" in text
     assert "money.cap_usd $0.1000, left $0.0300" in text
+
+
+def test_accounts_that_the_study_no_longer_names_are_told_with_what_they_paid(tmp_path, vendor) -> None:
+    study = paid_study(tmp_path, study_cap=0.10, account={"cap_usd": 0.08})
+    write_trials(study, items=1)
+    path = study.layout.ledger("letters", "bought", "sums")
+    write_ledger(path, [{"worst": 7 * CENT, "charged": 7 * CENT}], account="older")
+    text = run(study)
+    assert "$0.0700 were paid by account 'older', which the study no longer names; it counts to the cap of the" in text
+    assert "accounts.purse.cap_usd $0.0800, left $0.0100" in text
+    plan = as_json(study)
+    assert plan["strangers"] == {"older": 7 * CENT}
+    assert (plan["accounts"]["purse"]["spent"], plan["accounts"]["purse"]["left"]) == (0, CENT)
+    assert (plan["whole"]["spent"], plan["whole"]["left"]) == (7 * CENT, 3 * CENT)
 
 
 def test_costs_are_shown_rounded_up_and_what_is_left_rounded_down(tmp_path, vendor) -> None:
@@ -204,3 +246,6 @@ def test_free_vendors_are_planned_in_plain_words(tmp_path, vendor) -> None:
     text = run(study)
     assert "6 new calls, about 0 s of computing; no money is spent by these vendors." in text
     assert "$" not in text
+    # A paid model had this name once.
+    write_ledger(study.layout.ledger("letters", "planted", "sums"), [{"worst": CENT, "charged": CENT}])
+    assert "$0.0100 were paid by account 'purse', which the study no longer names\n" in run(study)

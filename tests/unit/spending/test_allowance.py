@@ -211,7 +211,7 @@ def test_a_batch_about_to_enter_its_ledger_is_not_overwritten_by_who_reads_the_l
 
 def test_what_an_account_paid_stays_its_own_when_the_model_gets_another(tmp_path) -> None:
     # The model had account `first` once; now `purse` pays, whose cap is ten cents.
-    study = paid_study(tmp_path, account={"cap_usd": 0.10}, datasets=DATASETS)
+    study = paid_study(tmp_path, account={"cap_usd": 0.10}, others=("first",), datasets=DATASETS)
     for dataset in ("sums", "words"):
         write_ledger(ledger(study, dataset), [{"worst": 9 * CENT, "charged": 9 * CENT}], account="first")
     held = held_nano_usd(ledger(study, "sums"))
@@ -229,6 +229,69 @@ def test_what_a_model_that_is_gone_cost_counts_for_the_account_that_paid_it(tmp_
     with allowance(study) as money, pytest.raises(BudgetError, match=r"accounts\.purse\.cap_usd is \$0\.10, of which"):
         money.admit([cents(3)], held=0, in_flight=0)
     assert read_budgets(study)[1]["purse"].spent == 9 * CENT
+
+
+@pytest.mark.parametrize("paid_here", [True, False])
+def test_renaming_an_account_does_not_give_it_its_cap_anew(tmp_path, paid_here) -> None:
+    study = paid_study(tmp_path, study_cap=1.0, account={"cap_usd": 0.10}, datasets=DATASETS)
+    write_ledger(
+        ledger(study, "sums" if paid_here else "words"), [{"worst": 9 * CENT, "charged": 9 * CENT}], account="older"
+    )
+    held = held_nano_usd(ledger(study, "sums"))
+    for _ in ("fresh", "with rows of both accounts"):
+        with allowance(study) as money:
+            assert money.admit([cents(1)] * 2, held=held, in_flight=0).granted == 1
+            money.admit([], held=held, in_flight=0)
+            with pytest.raises(
+                BudgetError, match=r"of which \$0\.09 is spent or reserved \(\$0\.09 of it by accounts that"
+            ):
+                money.admit([cents(2)], held=held, in_flight=0)
+    whole, accounts = read_budgets(study)
+    assert (accounts["purse"].spent, accounts["purse"].strangers, accounts["purse"].left) == (0, 9 * CENT, CENT)
+    assert whole.left == 91 * CENT
+    # Named again, it is another account than this one.
+    both = paid_study(tmp_path, study_cap=1.0, account={"cap_usd": 0.10}, others=("older",), datasets=DATASETS)
+    with allowance(both) as money:
+        assert money.admit([cents(2)] * 6, held=held, in_flight=0).granted == 5
+
+
+def test_what_renamed_experiments_and_models_cost_counts_to_both_caps(tmp_path) -> None:
+    study = paid_study(tmp_path, study_cap=0.10, account={"cap_usd": 0.20})
+    write_ledger(study.layout.ledger("older", "elder", "sums"), [{"worst": 9 * CENT, "charged": 9 * CENT}])
+    with allowance(study) as money:
+        assert money.admit([cents(1)] * 2, held=0, in_flight=0).granted == 1
+
+
+def test_what_a_model_cost_that_is_free_by_now_counts_to_both_caps(tmp_path) -> None:
+    study = paid_study(tmp_path, study_cap=0.10, account={"cap_usd": 0.10})
+    write_ledger(study.layout.ledger("letters", "planted", "sums"), [{"worst": 9 * CENT, "charged": 9 * CENT}])
+    with allowance(study) as money, pytest.raises(BudgetError, match=r"money\.cap_usd is \$0\.10, of which \$0\.09"):
+        money.admit([cents(2)], held=0, in_flight=0)
+
+
+@pytest.mark.parametrize("back_s", [1.0, 86_400.0])
+def test_a_killed_process_is_not_waited_for_when_the_clock_was_put_back(tmp_path, back_s) -> None:
+    study, clock = paid_study(tmp_path, study_cap=0.10, datasets=DATASETS), Clock()
+    with allowance(study, "sums", clock=clock) as killed:
+        assert killed.admit([cents(9)], held=0, in_flight=0).granted == 1
+    write_ledger(ledger(study, "sums"), [{"worst": 9 * CENT, "charged": 2 * CENT}])
+    clock.now -= back_s
+    # What it reserved is looked up in its ledger at once, and nobody waits for the clock to come by again.
+    with allowance(study, "words", clock=clock) as other:
+        assert other.admit([cents(4)] * 3, held=0, in_flight=0).granted == 2
+        with pytest.raises(BudgetError):
+            other.admit([cents(4)], held=8 * CENT, in_flight=0)
+
+
+def test_a_purse_of_an_earlier_release_is_made_anew(tmp_path) -> None:
+    study = paid_study(tmp_path, study_cap=0.10)
+    study.layout.purse.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(study.layout.purse)) as connection:
+        connection.execute("CREATE TABLE cells (cell TEXT, account TEXT, held INTEGER, live_until REAL)")
+        connection.execute("INSERT INTO cells VALUES ('letters/bought/words', 'purse', 100000000, 1e12)")
+        connection.commit()
+    with allowance(study) as money:
+        assert money.admit([cents(3)] * 4, held=0, in_flight=0).granted == 3
 
 
 def test_a_full_cap_stops_during_a_pause_too(tmp_path) -> None:

@@ -1,6 +1,8 @@
 from money_cases import CENT, paid_study, write_ledger
 
-from counterbalance.spending.spent import at_worst_nano_usd, held_by_cell
+from counterbalance.ledger import Ledger, Sending
+from counterbalance.spending.budget import read_budgets
+from counterbalance.spending.spent import Paid, held_by_cell, paid_by_account
 
 ATTEMPTS = [
     {"worst": 4 * CENT, "charged": CENT},
@@ -16,12 +18,22 @@ def test_a_cell_holds_what_was_charged_and_the_worst_case_of_what_is_not_known(t
     path = study.layout.ledger("letters", "bought", "sums")
     write_ledger(path, ATTEMPTS)
     assert held_by_cell(study) == {("letters/bought/sums", "purse"): 13 * CENT}
-    assert at_worst_nano_usd(path) == 12 * CENT
+    # A charge that equals the worst case may be one.
+    assert paid_by_account(study) == {"purse": Paid(13 * CENT, 12 * CENT, sendings_at_worst=3, maybe_billed=1)}
 
 
-def test_models_that_no_account_pays_hold_nothing_and_their_ledgers_are_not_read(tmp_path) -> None:
+def test_models_that_no_account_pays_hold_nothing(tmp_path) -> None:
     study = paid_study(tmp_path)
-    path = study.layout.ledger("letters", "planted", "sums")
-    path.parent.mkdir(parents=True)
-    path.write_bytes(b"")
+    with Ledger(study.layout.ledger("letters", "planted", "sums"), study="paid", cell="letters/planted/sums") as ledger:
+        ledger.save([], [Sending("call", "{}")], frozen_sha256="none")
     assert held_by_cell(study) == {}
+    assert paid_by_account(study) == {}
+
+
+def test_what_a_model_cost_that_is_free_by_now_was_spent_all_the_same(tmp_path) -> None:
+    study = paid_study(tmp_path, study_cap=0.20)
+    # `planted` was behind an account once; a simulated one has its name now.
+    write_ledger(study.layout.ledger("letters", "planted", "sums"), ATTEMPTS)
+    assert held_by_cell(study) == {("letters/planted/sums", "purse"): 13 * CENT}
+    whole, accounts = read_budgets(study)
+    assert (whole.spent, whole.left, accounts["purse"].spent) == (13 * CENT, 7 * CENT, 13 * CENT)

@@ -63,7 +63,10 @@ def _lines(study: Study, cells: Cells, skipped: Mapping[str, str]) -> list[str]:
         lines += [missing, ""]
     if not paid:
         seconds = sum(entry.time.seconds or 0.0 for entry in known)
-        return [*lines, f"{new} new calls, about {seconds:.0f} s of computing; no money is spent by these vendors."]
+        untimed = any(entry.time.seconds is None for entry in known)
+        time = "time not known yet" if untimed else f"about {seconds:.0f} s of computing"
+        free = f"{new} new calls, {time}; no money is spent by these vendors."
+        return [*lines, free, *_stranger_lines(study)]
     return lines + _account_lines(study, known)
 
 
@@ -98,7 +101,7 @@ def _cell_line(entry: "CellPlan | None", paid: bool) -> str:
 
 def _account_lines(study: Study, known: "Sequence[CellPlan]") -> list[str]:
     from counterbalance.spending.budget import read_budgets
-    from counterbalance.spending.estimate import account_time
+    from counterbalance.spending.estimate import account_time, count_bought_again
 
     whole, budgets = read_budgets(study)
     lines = []
@@ -108,11 +111,34 @@ def _account_lines(study: Study, known: "Sequence[CellPlan]") -> list[str]:
         lines += _budget_lines(budgets[account.id], f"accounts.{account.id}.cap_usd", cells)
     lines.append(f"study: {_total(known)}")
     lines += _budget_lines(whole, "money.cap_usd", known)
+    lines += _stranger_lines(study)
+    copies, cost = count_bought_again(known)
+    if copies:
+        lines.append(
+            f"  {copies:,} of the new calls are word for word also asked in another cell; each cell buys its own "
+            f"reply, for {_usd(cost)} (about) of the above"
+        )
     lines.append(
         "About: input as estimated; output by the mean of the replies bought so far, or at its limit where there is "
         "none yet. At most: one sending of each call."
     )
     return lines
+
+
+def _stranger_lines(study: Study) -> list[str]:
+    """Say what accounts have paid that the study no longer names."""
+    from counterbalance.spending.budget import strangers
+
+    then = ""
+    if study.config.accounts:
+        then = (
+            "; it counts to the cap of the study and of every account (if that was another key than theirs, put the "
+            "account back)"
+        )
+    return [
+        f"  {_usd(held)} were paid by account {name!r}, which the study no longer names{then}"
+        for name, held in sorted(strangers(study).items())
+    ]
 
 
 def _total(cells: "Sequence[CellPlan]") -> str:
@@ -166,8 +192,8 @@ def _frozen(study: Study) -> str:
 
 
 def _as_json(study: Study, cells: Cells, skipped: Mapping[str, str]) -> Json:
-    from counterbalance.spending.budget import read_budgets
-    from counterbalance.spending.estimate import account_time
+    from counterbalance.spending.budget import read_budgets, strangers
+    from counterbalance.spending.estimate import account_time, count_bought_again
 
     whole, budgets = read_budgets(study)
     known = [entry for _, entry in cells if entry is not None]
@@ -188,12 +214,15 @@ def _as_json(study: Study, cells: Cells, skipped: Mapping[str, str]) -> Json:
         "cells": [_cell_json(cell, entry) for cell, entry in cells],
         "skipped": dict(skipped),
         "accounts": accounts,
+        "strangers": strangers(study),
+        "bought_again": dict(zip(("calls", "cost_about"), count_bought_again(known), strict=True)),
         "whole": {"new": sum(entry.new for entry in known), **_budget_json(whole)},
     }
 
 
 def _budget_json(budget: "Budget") -> dict[str, Json]:
-    return {**vars(budget), "left": budget.left}
+    body = {name: value for name, value in vars(budget).items() if name != "strangers"}
+    return {**body, "left": budget.left}
 
 
 def _cell_json(cell: Cell, entry: "CellPlan | None") -> Json:

@@ -49,12 +49,15 @@ class CellAllowance:
         self._study_cap, self._account_cap = _cap(study.config.money.cap_usd), _cap(account.cap_usd)
         self._purse = Purse(study.layout.purse, cell.name, account.id, lambda: held_by_cell(study), clock=clock)
         self._ledger = study.layout.ledger(cell.experiment.id, cell.model.id, cell.dataset.id)
-        self._elsewhere = 0
+        self._apart = {entry.id for entry in study.config.accounts} - {account.id}
+        self._elsewhere = self._strangers = 0
 
     def __enter__(self) -> Self:
-        # What this cell was charged while its model had another account is none of this one's.
+        # What this cell was charged while its model had another account is none of this one's, unless the study no
+        # longer names that account: it may be this one, renamed.
         paid = held_by_account(self._ledger)
-        self._elsewhere = sum(paid.values()) - paid.get(self._account.id, 0)
+        self._elsewhere = sum(held for account, held in paid.items() if account in self._apart)
+        self._strangers = sum(paid.values()) - paid.get(self._account.id, 0) - self._elsewhere
         self._purse.__enter__()
         return self
 
@@ -82,18 +85,17 @@ class CellAllowance:
         now = self._clock()
         costs = [self._tariff.worst(bounds) for bounds in wanted]
         with self._purse.transaction() as page:
-            others = page.others(self._cell, self._account.id)
+            others = page.others(self._cell, self._account.id, self._apart, now)
             fitting = self._fitting(costs, held, others)
             granted, wait, paused = self._paced(page, wanted[:fitting], now)
-            until = self._live_until(now, in_flight, granted)
-            here = held - self._elsewhere + sum(costs[:granted])
-            page.put(self._cell, self._account.id, here, live_until=until)
+            # The accounts that paid before have rows of their own.
+            here = held - self._elsewhere - self._strangers + sum(costs[:granted])
+            page.put(self._cell, self._account.id, here, now=now, live_s=self._live_s(in_flight, granted))
         if granted == len(wanted) or granted < fitting:
             return Admission(granted, wait, self._too_long(wait) if paused else None)
-        others_live = others.live_until >= now
-        if not fitting and not in_flight and not others_live:
+        if not fitting and not in_flight and not others.live:
             raise BudgetError(self._no_room(costs[0], held, others))
-        return Admission(granted, _LOOK_S if others_live else None)
+        return Admission(granted, _LOOK_S if others.live else None)
 
     def pause(self, seconds: float) -> None:
         """Let no process send on this account for that long, a day at most; a longer pause already set stays."""
@@ -112,12 +114,12 @@ class CellAllowance:
                 return count
         return len(costs)
 
-    def _live_until(self, now: float, in_flight: int, granted: int) -> float:
-        """Return until when the sum here is more to be trusted than the one in the ledger."""
+    def _live_s(self, in_flight: int, granted: int) -> float:
+        """Return for how long the sum here is more to be trusted than the one in the ledger (seconds)."""
         if self._account.mode == "live":
-            return now + self._account.timeout_s + _GRACE_S if in_flight + granted else 0.0
+            return self._account.timeout_s + _GRACE_S if in_flight + granted else 0.0
         # A batch gives nothing back for a day, but what is granted here reaches the ledger a moment later.
-        return now + _GRACE_S if granted else 0.0
+        return _GRACE_S if granted else 0.0
 
     def _too_long(self, wait_s: float | None) -> str | None:
         deadline = self._account.deadline_s
@@ -147,9 +149,15 @@ class CellAllowance:
         key = "money.cap_usd" if study_full else f"accounts.{self._account.id}.cap_usd"
         cap = self._study_cap if study_full else self._account_cap
         spent = held + others.study if study_full else held - self._elsewhere + others.account
+        lost, hint = self._strangers + others.strangers, ""
+        if lost and not study_full:
+            hint = (
+                f" ({show_usd(lost)} of it by accounts that the study no longer names, `counterbalance plan` says "
+                "which; if that was another key, put the account back under `accounts`)"
+            )
         return (
-            f"{self._path}: {key} is {show_usd(cap or 0)}, of which {show_usd(spent)} is spent or reserved, and the "
-            f"next call of {self._cell} can cost up to {show_usd(cost)}; raise that cap, or ask less"
+            f"{self._path}: {key} is {show_usd(cap or 0)}, of which {show_usd(spent)} is spent or reserved{hint}, and "
+            f"the next call of {self._cell} can cost up to {show_usd(cost)}; raise that cap, or ask less"
         )
 
 

@@ -1,8 +1,10 @@
 """What a study still has to buy: calls, tokens, cost and time per cell and account. Asks nothing, opens no vendor."""
 
 import math
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import cast
 
 from counterbalance.artifacts import SCHEMAS, read_table
@@ -60,6 +62,8 @@ class CellPlan:
         and the others.
     buying
         What the new ones cost; None where no account pays.
+    had, wanted
+        Short names of the calls that were sent before, and of the new ones; empty where no account pays.
     """
 
     cell: Cell
@@ -70,6 +74,8 @@ class CellPlan:
     buying: Buying | None
     time: Time
     measured: Measured
+    had: Sequence[int] = ()
+    wanted: Sequence[int] = ()
 
 
 def plan_cell(study: Study, cell: Cell) -> CellPlan | None:
@@ -96,7 +102,31 @@ def plan_cell(study: Study, cell: Cell) -> CellPlan | None:
     asking = _asking_seconds(account, len(rows), measured)
     time = paid_time(account, len(rows), buying.input_about + buying.output_most, asking)
     under_way = len(calls.pending) - len(rows)
-    return CellPlan(cell, calls.calls, calls.answered, under_way, len(rows), buying, time, measured)
+    wanted = _short(calls.keys, rows)
+    had = _short(calls.keys, set(calls.order).difference(rows))
+    return CellPlan(cell, calls.calls, calls.answered, under_way, len(rows), buying, time, measured, had, wanted)
+
+
+def count_bought_again(plans: Iterable[CellPlan]) -> tuple[int, int]:
+    """Return how many new calls other cells ask or have asked word for word too, and about what these copies cost.
+
+    Each cell buys its own reply to a call. Of several new copies, all but one count.
+    """
+    plans = list(plans)
+    seen = {name for plan in plans for name in plan.had}
+    copies, cost = 0, Fraction(0)
+    for plan in plans:
+        again = sum(name in seen for name in plan.wanted)
+        copies += again
+        if again and plan.buying is not None:
+            cost += Fraction(plan.buying.cost_about * again, plan.new)
+        seen.update(plan.wanted)
+    return copies, math.ceil(cost)
+
+
+def _short(keys: Sequence[str], rows: Iterable[int]) -> Sequence[int]:
+    # Eight bytes of a call's hash: a million calls fit in 8 MB, and two different ones hardly ever meet.
+    return array("Q", (int(keys[row].removeprefix("sha256:")[:16], 16) for row in rows))
 
 
 def _buying(tariff: Tariff, bounds: Sequence[TokenBounds], measured: Measured) -> Buying:
@@ -163,6 +193,8 @@ def _free_time(cell: Cell, calls: int, measured: Measured) -> Time:
         return Time(calls * measured.latency_ms / 1000, basis)
     if cell.model.vendor == "local":
         return Time(calls * _LOCAL_SECONDS_PER_CALL, "0.1 s a call on one core, see docs/speed.md")
+    if cell.model.vendor == "transformers":
+        return Time(None, "not known before the first reply")
     return Time(0.0, "no model is asked")
 
 

@@ -7,7 +7,7 @@ process need not read the others' ledgers before every call. It may be deleted a
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,25 +18,36 @@ from counterbalance.errors import InputError
 from counterbalance.spending.pace import Level
 
 _BUSY_S = 60.0
-_TABLES = """
-CREATE TABLE IF NOT EXISTS cells (
-    cell TEXT NOT NULL, account TEXT NOT NULL, held INTEGER NOT NULL, live_until REAL NOT NULL,
-    version INTEGER NOT NULL, PRIMARY KEY (cell, account)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS accounts (
-    account TEXT PRIMARY KEY, requests REAL, tokens REAL, filled_at REAL NOT NULL,
-    paused_at REAL NOT NULL, paused_until REAL NOT NULL
-) WITHOUT ROWID;
-"""
+_FORM = 2
+_TABLES = (
+    "DROP TABLE IF EXISTS cells",
+    "DROP TABLE IF EXISTS accounts",
+    "CREATE TABLE cells (cell TEXT NOT NULL, account TEXT NOT NULL, held INTEGER NOT NULL, live_since REAL NOT NULL, "
+    "live_until REAL NOT NULL, version INTEGER NOT NULL, PRIMARY KEY (cell, account)) WITHOUT ROWID",
+    "CREATE TABLE accounts (account TEXT PRIMARY KEY, requests REAL, tokens REAL, filled_at REAL NOT NULL, "
+    "paused_at REAL NOT NULL, paused_until REAL NOT NULL) WITHOUT ROWID",
+    f"PRAGMA user_version = {_FORM}",
+)
 
 
 @dataclass(frozen=True)
 class Others:
-    """What the other cells hold (nano-USD), and until when one of them may still give some back (epoch seconds)."""
+    """What the other cells hold (nano-USD).
+
+    Attributes
+    ----------
+    study, account
+        In all, and what counts to the account asked for.
+    strangers
+        The part of `account` that was paid by accounts which the study no longer names.
+    live
+        Whether one of these cells may still give some back.
+    """
 
     study: int
     account: int
-    live_until: float
+    strangers: int
+    live: bool
 
 
 class Page:
@@ -45,21 +56,35 @@ class Page:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def others(self, cell: str, account: str) -> Others:
-        """Return what all cells but this one hold, in all and on one account."""
-        row = self._connection.execute(
-            "SELECT coalesce(sum(held), 0), coalesce(sum(CASE WHEN account = ? THEN held END), 0), "
-            "coalesce(max(live_until), 0) FROM cells WHERE cell != ?",
-            (account, cell),
-        ).fetchone()
-        return Others(*row)
+    def others(self, cell: str, account: str, apart: Set[str], now: float) -> Others:
+        """Return what all cells but this one hold.
 
-    def put(self, cell: str, account: str, held: int, *, live_until: float) -> None:
-        """Set what a cell holds on an account, and until when calls of it may be under way."""
+        Parameters
+        ----------
+        cell, account
+            Whose others, and the account asked for.
+        apart
+            The study's other accounts. What any further one has paid counts to every account.
+        now
+            Epoch seconds. A row that was touched later than now is from before the clock was put back, and its
+            process is not waited for.
+        """
+        rows = self._connection.execute(
+            "SELECT account, sum(held), max(live_since <= ? AND live_until >= ?) FROM cells WHERE cell != ? "
+            "GROUP BY account",
+            (now, now, cell),
+        ).fetchall()
+        lost = sum(held for name, held, _ in rows if name != account and name not in apart)
+        own = sum(held for name, held, _ in rows if name == account)
+        return Others(sum(held for _, held, _ in rows), own + lost, lost, any(live for *_, live in rows))
+
+    def put(self, cell: str, account: str, held: int, *, now: float, live_s: float) -> None:
+        """Set what a cell holds on an account, and for how long from now calls of it may be under way."""
         self._connection.execute(
-            "INSERT INTO cells VALUES (?, ?, ?, ?, 1) ON CONFLICT (cell, account) DO UPDATE SET "
-            "held = excluded.held, live_until = excluded.live_until, version = version + 1",
-            (cell, account, held, live_until),
+            "INSERT INTO cells VALUES (?, ?, ?, ?, ?, 1) ON CONFLICT (cell, account) DO UPDATE SET "
+            "held = excluded.held, live_since = excluded.live_since, live_until = excluded.live_until, "
+            "version = version + 1",
+            (cell, account, held, now, now + live_s if live_s else 0.0),
         )
 
     def level(self, account: str) -> Level | None:
@@ -154,7 +179,11 @@ class Purse:
         # process killed at any moment leaves the file whole, and after a power cut it is made anew.
         connection.execute("PRAGMA journal_mode=PERSIST")
         connection.execute("PRAGMA synchronous=OFF")
-        connection.executescript("BEGIN IMMEDIATE;" + _TABLES + "COMMIT;")
+        with self._hold():
+            # One of an earlier release is made anew, like one that was deleted.
+            if connection.execute("PRAGMA user_version").fetchone()[0] != _FORM:
+                for statement in _TABLES:
+                    connection.execute(statement)
         self._file = self._identity()
         self._take_over_from_ledgers()
 
@@ -167,7 +196,9 @@ class Purse:
         connection = self._connection
         if connection is None:
             return
-        rows = connection.execute("SELECT cell, account, version FROM cells WHERE live_until < ?", (self._clock(),))
+        now = self._clock()
+        query = "SELECT cell, account, version FROM cells WHERE live_until < ? OR live_since > ?"
+        rows = connection.execute(query, (now, now))
         versions = {(cell, account): version for cell, account, version in rows}
         found = {key: held for key, held in self._ledgers().items() if key != self._own}
         gone = [(*key, version) for key, version in versions.items() if key not in found and key != self._own]
@@ -176,7 +207,7 @@ class Purse:
         with self._hold():
             connection.executemany("DELETE FROM cells WHERE cell = ? AND account = ? AND version = ?", gone)
             connection.executemany("UPDATE cells SET held = ? WHERE cell = ? AND account = ? AND version = ?", known)
-            connection.executemany("INSERT OR IGNORE INTO cells VALUES (?, ?, ?, 0, 0)", fresh)
+            connection.executemany("INSERT OR IGNORE INTO cells VALUES (?, ?, ?, 0, 0, 0)", fresh)
 
     def _identity(self) -> tuple[int, int] | None:
         try:

@@ -9,8 +9,18 @@ from counterbalance.config.models import AnthropicModel
 from counterbalance.vendors.anthropic_vendor import PATH, AnthropicVendor, wire_body
 from counterbalance.vendors.api import wire_bytes
 from counterbalance.vendors.base import BatchState, Reply, Request, TransportError
-from counterbalance.vendors.batch_ids import BatchGoneError, RunId
-from counterbalance.vendors.batch_talk import MOST_PAGES, PER_PAGE, SKEW, BatchTalker, id_of, read_lines, unreached
+from counterbalance.vendors.batch_ids import BatchGoneError, Line, RunId
+from counterbalance.vendors.batch_talk import (
+    MOST_PAGES,
+    PER_PAGE,
+    BatchTalker,
+    id_of,
+    not_listed,
+    read_lines,
+    text_of,
+    unreached,
+    unreadable,
+)
 from counterbalance.vendors.fields import as_count, as_list, as_text, dig
 from counterbalance.vendors.wire import Received
 
@@ -69,9 +79,11 @@ class AnthropicBatchVendor(AnthropicVendor, BatchTalker[AnthropicModel]):
                 elif await self._has_tag(batch_id, run.tag):
                     return batch_id
             # Newest first.
-            if not batches or not page.get("has_more") or _made(batches[-1]) < (run.began - SKEW).timestamp():
+            if not batches or not page.get("has_more") or _made(batches[-1]) < run.oldest:
                 break
             path = f"{_BATCHES}?limit={PER_PAGE}&after_id={dig(batches[-1], 'id')}"
+        else:
+            raise not_listed(self.name, run_id)
         if waiting is not None:
             raise TransportError(f"{self.name}: whether batch {waiting} is {run_id} can only be seen when it has ended")
         return None
@@ -90,10 +102,10 @@ class AnthropicBatchVendor(AnthropicVendor, BatchTalker[AnthropicModel]):
             return BatchState(True, "cancelled", counts)
         return BatchState(True, "expired" if counts["expired"] else "completed", counts)
 
-    async def results(self, batch_id: str, example: Request) -> AsyncIterator[tuple[str, Reply | TransportError]]:
+    async def results(self, batch_id: str, example: Request) -> AsyncIterator[Line]:
         """Yield what became of each call."""
-        for line in await self._lines(batch_id):
-            yield str(line.get("custom_id")), self._line(line, example)
+        for line in self._read_lines(await self._text(batch_id), "its results", "custom_id", example):
+            yield line
 
     def _line(self, line: dict[str, Json], example: Request) -> Reply | TransportError:
         kind = as_text(dig(line, "result", "type"))
@@ -102,28 +114,30 @@ class AnthropicBatchVendor(AnthropicVendor, BatchTalker[AnthropicModel]):
         if kind == "succeeded":
             return self._outcome(200, dig(line, "result", "message"), None, example)
         error = dig(line, "result", "error")
+        if kind != "errored" or not isinstance(error, dict):
+            return unreadable(f"a result of type {kind!r}" + (" without 'error'" if kind == "errored" else ""))
         status = _STATUS.get(as_text(dig(error, "error", "type")) or as_text(dig(error, "type")) or "", 500)
         return self._outcome(status, error, as_text(dig(error, "request_id")), example)
 
     async def _has_tag(self, batch_id: str, tag: str) -> bool:
-        lines = await self._lines(batch_id)
-        return any((as_text(line.get("custom_id")) or "").endswith(f"-{tag}") for line in lines)
+        lines = read_lines(await self._text(batch_id))
+        return any((as_text(dig(line.entry, "custom_id")) or "").endswith(f"-{tag}") for line in lines)
 
-    async def _lines(self, batch_id: str) -> list[dict[str, Json]]:
+    async def _text(self, batch_id: str) -> str:
         # Not the address in the batch's `results_url`: the key is sent to the configured server only.
         path, gone = f"{_BATCHES}/{batch_id}/results", self._gone(f"the results of batch {batch_id}")
-        found = await self._fetch(self._get(path), gone=gone, transfer=True)
-        return list(read_lines(self.name, found.text))
+        return (await self._fetch(self._get(path, lines=True), gone=gone, transfer=True)).text
 
     async def _view(self, batch_id: str) -> dict[str, Json]:
         return await self._look(self._get(f"{_BATCHES}/{batch_id}"), gone=self._gone(f"batch {batch_id}"))
 
-    async def _get(self, path: str) -> Received:
+    async def _get(self, path: str, *, lines: bool = False) -> Received:
         try:
             answer = await self._client.get(path, cast_to=self._response, options={"headers": self._version})
         except self._refused as error:
-            answer = error.response
-        return _received(answer)
+            return _received(error.response)
+        body = text_of(answer.content) if lines else answer.content
+        return Received.of(answer.status_code, answer.headers, body)
 
     async def _post_bytes(self, path: str, content: bytes) -> Received:
         try:
@@ -142,7 +156,7 @@ class AnthropicBatchVendor(AnthropicVendor, BatchTalker[AnthropicModel]):
 def _may_be(batch: Json, run: RunId) -> bool:
     """Tell whether a batch has the right size and is young enough."""
     calls = sum(as_count(dig(batch, "request_counts", name)) or 0 for name in _COUNTS)
-    return calls == run.calls and _made(batch) >= (run.began - SKEW).timestamp() and not dig(batch, "archived_at")
+    return calls == run.calls and _made(batch) >= run.oldest and not dig(batch, "archived_at")
 
 
 def _made(batch: Json) -> float:

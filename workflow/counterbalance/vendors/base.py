@@ -3,9 +3,12 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from types import TracebackType
-from typing import Literal, Protocol, Self
+from typing import TYPE_CHECKING, Literal, Protocol, Self
 
 from counterbalance.canonical import Json, sha256_json
+
+if TYPE_CHECKING:
+    from counterbalance.vendors.batch_ids import Line
 
 CALL_SCHEMA = "counterbalance/call/1"
 
@@ -214,8 +217,8 @@ class BatchVendor(PaidVendor, Protocol):
     async def state(self, batch_id: str) -> BatchState:
         """Look at a batch."""
 
-    def results(self, batch_id: str, example: Request) -> AsyncIterator[tuple[str, Reply | TransportError]]:
-        """Yield custom ids and what became of them, in any order; ids that are missing were not answered.
+    def results(self, batch_id: str, example: Request) -> AsyncIterator["Line"]:
+        """Yield the lines of a batch's results, in any order; calls without one were not answered.
 
         `example` is any request of the batch: replies are read as it asks, whatever the study says by now.
         """

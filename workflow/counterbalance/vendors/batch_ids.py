@@ -3,16 +3,19 @@
 import re
 import secrets
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Self
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple, Self
 
 from counterbalance.errors import CounterbalanceError, InputError, VendorError
-from counterbalance.vendors.base import TransportError
+from counterbalance.vendors.base import Reply, TransportError
 
 # The vendors take 50,000 requests and 200 MB (OpenAI), 100,000 and 256 MB (Anthropic), 2 GB (Google). Smaller batches
 # keep memory low, lose less when one is turned down, and cost the same.
 MOST_REQUESTS = 25_000
 MOST_BYTES = 64_000_000
+
+# How far the clocks here and at a vendor may be apart: a local time taken for UTC, and then some.
+_SKEW = timedelta(hours=26)
 
 _RUN_ID = re.compile(r"cb-(\d{8}T\d{6}Z)-(\d+)-([0-9a-f]{12})")
 
@@ -33,6 +36,27 @@ class HopelessError(TransportError):
     def __init__(self, stop: CounterbalanceError) -> None:
         super().__init__(str(stop))
         self.stop = stop
+
+
+class Line(NamedTuple):
+    """One line of a batch's results.
+
+    Attributes
+    ----------
+    custom_id
+        None if the line has none.
+    outcome
+        What became of the call; of kind `garbled` if that cannot be read.
+    place
+        Where the line stands, in words.
+    raw
+        The line as it came, without keys.
+    """
+
+    custom_id: str | None
+    outcome: Reply | TransportError
+    place: str
+    raw: str
 
 
 @dataclass(frozen=True)
@@ -73,6 +97,11 @@ class RunId:
             raise InputError(f"{text!r} is not the name of a batch, expected cb-<time>-<calls>-<12 hexadecimal digits>")
         began, calls, tag = found.groups()
         return cls(datetime.strptime(began, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC), int(calls), tag)
+
+    @property
+    def oldest(self) -> float:
+        """Epoch seconds before which no vendor can have made this batch; 0 if the clock was put back meanwhile."""
+        return 0.0 if self.began > datetime.now(UTC) else (self.began - _SKEW).timestamp()
 
     def __str__(self) -> str:
         return f"cb-{self.began:%Y%m%dT%H%M%SZ}-{self.calls}-{self.tag}"

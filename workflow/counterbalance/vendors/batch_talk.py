@@ -2,26 +2,24 @@
 
 import asyncio
 import json
+from abc import abstractmethod
 from collections.abc import Awaitable, Iterable, Iterator
-from datetime import timedelta
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from counterbalance.canonical import Json
 from counterbalance.config.models import AnthropicModel, GoogleModel, OpenAIModel
 from counterbalance.errors import CounterbalanceError, VendorError
 from counterbalance.vendors.api import ApiVendor, wire_bytes
 from counterbalance.vendors.base import Reply, Request, TransportError
-from counterbalance.vendors.batch_ids import MOST_BYTES, MOST_REQUESTS, BatchGoneError, HopelessError
+from counterbalance.vendors.batch_ids import MOST_BYTES, MOST_REQUESTS, BatchGoneError, HopelessError, Line
+from counterbalance.vendors.fields import as_text, dig
 from counterbalance.vendors.wire import Received, Verdict, explain_breakdown, judge, open_body
 
 TRANSFER_S = 900.0
 """Longest that handing in or fetching a whole file may take in all, where the account allows a call less."""
 
 # Batches that are looked through for one of ours: pages of a list, newest first.
-MOST_PAGES, PER_PAGE = 20, 100
-
-SKEW = timedelta(hours=1)
-"""How far the clocks here and at a vendor may be apart."""
+MOST_PAGES, PER_PAGE = 100, 100
 
 _GONE = (404, 410)
 
@@ -101,6 +99,30 @@ class BatchTalker(ApiVendor[ModelT]):
         verdict = judge(self.name, received)
         return VendorError(verdict.reason or verdict.status) if isinstance(verdict, Reply) else verdict
 
+    def _read_lines(self, text: str, where: str, name: str, example: Request) -> Iterator[Line]:
+        """Yield what the lines of a file of results say; a line that cannot be read spoils no other.
+
+        Parameters
+        ----------
+        where
+            Which file it is, in words.
+        name
+            Field of the custom id.
+        """
+        for line in read_lines(text):
+            custom_id = as_text(dig(line.entry, name))
+            if line.entry is None:
+                outcome: Reply | TransportError = unreadable("no JSON object in UTF-8")
+            elif not custom_id:
+                outcome = unreadable(f"no {name!r}")
+            else:
+                outcome = self._line(line.entry, example)
+            yield Line(custom_id or None, outcome, f"line {line.number} of {where}", line.raw)
+
+    @abstractmethod
+    def _line(self, line: dict[str, Json], example: Request) -> Reply | TransportError:
+        """Return what became of the call of one line."""
+
     def _outcome(self, status: int, body: Json, request_id: str | None, example: Request) -> Reply | TransportError:
         """Read what became of one call, as if it had been a live answer of that status."""
         received = Received.of(status, {"request-id": request_id} if request_id else {}, json.dumps(body))
@@ -136,21 +158,40 @@ def write_lines(entries: Iterable[Json]) -> bytes:
     return b"".join(wire_bytes(entry) + b"\n" for entry in entries)
 
 
-def read_lines(vendor: str, text: str) -> Iterator[dict[str, Json]]:
-    """Yield the JSON objects of a file of lines; a U+2028 within a text ends no line.
+class RawLine(NamedTuple):
+    """A line of a file, what is not UTF-8 written as escapes, and the JSON object in it, if it is one."""
 
-    Raises
-    ------
-    TransportError
-        If a line is no JSON object, as the last one of a file that came cut.
-    """
-    for number, line in enumerate(text.split("\n"), 1):
+    number: int
+    raw: str
+    entry: dict[str, Json] | None
+
+
+def text_of(content: bytes) -> str:
+    """Decode a file of lines; a byte that is not UTF-8 spoils its own line only, which `read_lines` notices."""
+    return content.decode("utf-8", "surrogateescape")
+
+
+def read_lines(text: str) -> Iterator[RawLine]:
+    """Yield the lines of a file that are not blank, counted from 1; a U+2028 within a text ends no line."""
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
         if not line.strip():
             continue
+        raw = line.encode("utf-8", "backslashreplace").decode()
         try:
-            entry = json.loads(line)
-        except ValueError:
+            entry = json.loads(line) if raw == line else None
+        except (ValueError, RecursionError):
             entry = None
-        if not isinstance(entry, dict):
-            raise TransportError(f"{vendor}: line {number} of a file of results is no JSON object", kind="garbled")
-        yield entry
+        yield RawLine(number, raw, entry if isinstance(entry, dict) else None)
+
+
+def unreadable(why: str) -> TransportError:
+    """Return what became of a call whose line makes no sense: the vendor did something, and may charge it."""
+    return TransportError(why, kind="garbled", maybe_billed=True)
+
+
+def not_listed(vendor: str, run_id: str) -> TransportError:
+    """Return what to say if a list of batches is too long to be looked through."""
+    return TransportError(
+        f"{vendor}: the vendor lists more than {MOST_PAGES * PER_PAGE:,} batches; whether {run_id} is one of them is "
+        "not known"
+    )

@@ -11,14 +11,16 @@ from counterbalance.config.models import GoogleModel
 from counterbalance.errors import CounterbalanceError
 from counterbalance.vendors.api import wire_bytes
 from counterbalance.vendors.base import BatchState, Reply, Request, TransportError
-from counterbalance.vendors.batch_ids import HopelessError
+from counterbalance.vendors.batch_ids import HopelessError, Line
 from counterbalance.vendors.batch_talk import (
     MOST_PAGES,
     PER_PAGE,
     TRANSFER_S,
     BatchTalker,
     id_of,
-    read_lines,
+    not_listed,
+    text_of,
+    unreadable,
     write_lines,
 )
 from counterbalance.vendors.fields import as_count, as_list, as_text, dig
@@ -63,9 +65,9 @@ class GoogleBatchVendor(GoogleVendor, BatchTalker[GoogleModel]):
                     return id_of(self.name, job, "name")
             token = as_text(page.get("nextPageToken"))
             if not token:
-                break
+                return None
             path = f"{first}&pageToken={quote(token, safe='')}"
-        return None
+        raise not_listed(self.name, run_id)
 
     async def state(self, batch_id: str) -> BatchState:
         """Look at a job."""
@@ -86,31 +88,35 @@ class GoogleBatchVendor(GoogleVendor, BatchTalker[GoogleModel]):
             raise HopelessError(verdict)
         return BatchState(True, status, counts, failed=as_text(dig(error, "message")) or "no reason was given")
 
-    async def results(self, batch_id: str, example: Request) -> AsyncIterator[tuple[str, Reply | TransportError]]:
+    async def results(self, batch_id: str, example: Request) -> AsyncIterator[Line]:
         """Yield what became of each call, from the job's file or from within the job."""
         job = await self._view(batch_id)
         output = dig(job, "response") or dig(job, "metadata", "output")
-        for line in as_list(dig(output, "inlinedResponses", "inlinedResponses")):
-            yield str(dig(line, "metadata", "key")), self._line(line, example)
+        inlined = as_list(dig(output, "inlinedResponses", "inlinedResponses"))
+        keyed = ({**line, "key": dig(line, "metadata", "key")} if isinstance(line, dict) else line for line in inlined)
+        for entry in self._read_lines("\n".join(map(json.dumps, keyed)), "its responses", "key", example):
+            yield entry
         name = as_text(dig(output, "responsesFile"))
         if name is not None:
             gone = self._gone(f"file {name} of {batch_id}")
             found = await self._fetch(self._download(name), gone=gone, transfer=True)
-            for line in read_lines(self.name, found.text):
-                yield str(line.get("key")), self._line(line, example)
+            for entry in self._read_lines(found.text, f"file {name}", "key", example):
+                yield entry
 
-    def _line(self, line: Json, example: Request) -> Reply | TransportError:
-        error = dig(line, "error") or dig(line, "status")
-        if error or not isinstance(dig(line, "response"), dict):
+    def _line(self, line: dict[str, Json], example: Request) -> Reply | TransportError:
+        error, response = line.get("error") or line.get("status"), line.get("response")
+        if error:
             return self._outcome(_status_of(error), {"error": error}, None, example)
-        return self._outcome(200, line["response"], None, example)
+        if not isinstance(response, dict):
+            return unreadable("neither 'response' nor 'error'")
+        return self._outcome(200, response, None, example)
 
     async def _view(self, batch_id: str) -> dict[str, Json]:
         return await self._look(self._call("get", batch_id), gone=self._gone(batch_id))
 
     async def _call(self, method: str, path: str, body: dict[str, Json] | None = None) -> Received:
         try:
-            answer = await self._post(method, path, body or {})
+            answer = await self._client._api_client.async_request(method, path, body or {})
         except self._refused as error:
             return _turned_down(error)
         return Received.of(200, {}, answer.body or "")
@@ -133,7 +139,7 @@ class GoogleBatchVendor(GoogleVendor, BatchTalker[GoogleModel]):
             content = await self._client.aio.files.download(file=name, config=config)
         except self._refused as error:
             return _turned_down(error)
-        return Received.of(200, {}, content)
+        return Received.of(200, {}, text_of(content))
 
     def _patient(self) -> Any:
         from google.genai import types

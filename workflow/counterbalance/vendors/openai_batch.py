@@ -8,15 +8,16 @@ from counterbalance.canonical import Json
 from counterbalance.config.models import OpenAIModel
 from counterbalance.errors import KeyRefusedError, OutOfFundsError
 from counterbalance.vendors.base import BatchState, Reply, Request, TransportError
-from counterbalance.vendors.batch_ids import HopelessError, RunId
+from counterbalance.vendors.batch_ids import BatchGoneError, HopelessError, Line, RunId
 from counterbalance.vendors.batch_talk import (
     MOST_PAGES,
     PER_PAGE,
-    SKEW,
     BatchTalker,
     id_of,
-    read_lines,
+    not_listed,
+    text_of,
     unreached,
+    unreadable,
     write_lines,
 )
 from counterbalance.vendors.fields import as_count, as_list, as_text, dig
@@ -52,7 +53,7 @@ class OpenAIBatchVendor(OpenAIVendor, BatchTalker[OpenAIModel]):
 
     async def find(self, run_id: str) -> str | None:
         """Return the id of the batch that has this name in its metadata."""
-        oldest = (RunId.parse(run_id).began - SKEW).timestamp()
+        oldest = RunId.parse(run_id).oldest
         path = f"/batches?limit={PER_PAGE}"
         for _ in range(MOST_PAGES):
             page = await self._look(self._get(path))
@@ -62,9 +63,9 @@ class OpenAIBatchVendor(OpenAIVendor, BatchTalker[OpenAIModel]):
                     return id_of(self.name, batch, "id")
             # Newest first.
             if not batches or not page.get("has_more") or (as_count(dig(batches[-1], "created_at")) or 0) < oldest:
-                break
+                return None
             path = f"/batches?limit={PER_PAGE}&after={dig(batches[-1], 'id')}"
-        return None
+        raise not_listed(self.name, run_id)
 
     async def state(self, batch_id: str) -> BatchState:
         """Look at a batch."""
@@ -83,23 +84,34 @@ class OpenAIBatchVendor(OpenAIVendor, BatchTalker[OpenAIModel]):
         said = [f"line {dig(error, 'line')}: {dig(error, 'message') or dig(error, 'code')}" for error in errors[:3]]
         return BatchState(True, status, counts, failed="; ".join(said) or "no reason was given")
 
-    async def results(self, batch_id: str, example: Request) -> AsyncIterator[tuple[str, Reply | TransportError]]:
+    async def results(self, batch_id: str, example: Request) -> AsyncIterator[Line]:
         """Yield what became of each call, from the file of outputs and from the file of errors."""
         batch = await self._view(batch_id)
-        for name in (as_text(batch.get("output_file_id")), as_text(batch.get("error_file_id"))):
+        output, errors = as_text(batch.get("output_file_id")), as_text(batch.get("error_file_id"))
+        for name in (output, errors):
             if name is not None:
                 gone = self._gone(f"file {name} of batch {batch_id}")
-                found = await self._fetch(self._get(f"/files/{name}/content"), gone=gone, transfer=True)
-                for line in read_lines(self.name, found.text):
-                    yield str(line.get("custom_id")), self._line(line, example)
+                try:
+                    found = await self._fetch(self._get_lines(name), gone=gone, transfer=True)
+                except BatchGoneError:
+                    if name == output or output is None:
+                        raise
+                    # The replies are there, and are not to be lost with the list of what failed.
+                    return
+                for line in self._read_lines(found.text, f"file {name}", "custom_id", example):
+                    yield line
 
     def _line(self, line: dict[str, Json], example: Request) -> Reply | TransportError:
         code, response = as_text(dig(line, "error", "code")), line.get("response")
         if code in _UNREACHED:
             return unreached(self.name, _UNREACHED[code])
         if not isinstance(response, dict):
-            return self._outcome(500, {"error": line.get("error")}, None, example)
-        status = as_count(response.get("status_code")) or 500
+            if not dig(line, "error"):
+                return unreadable("neither 'response' nor 'error'")
+            return self._outcome(500, {"error": line["error"]}, None, example)
+        status = as_count(response.get("status_code"))
+        if status is None:
+            return unreadable("no 'status_code' in its 'response'")
         return self._outcome(status, response.get("body"), as_text(response.get("request_id")), example)
 
     async def _view(self, batch_id: str) -> dict[str, Json]:
@@ -120,6 +132,13 @@ class OpenAIBatchVendor(OpenAIVendor, BatchTalker[OpenAIModel]):
         except self._refused as error:
             answer = error.response
         return _received(answer)
+
+    async def _get_lines(self, name: str) -> Received:
+        try:
+            answer = await self._client.get(f"/files/{name}/content", cast_to=self._response)
+        except self._refused as error:
+            return _received(error.response)
+        return Received.of(answer.status_code, answer.headers, text_of(answer.content))
 
     async def _post_json(self, path: str, body: Json) -> Received:
         try:
