@@ -12,7 +12,7 @@ from counterbalance.canonical import parse_json, sha256_bytes, sha256_file
 from counterbalance.errors import ConfigError, GateError, InputError
 from counterbalance.ledger import Observed
 from counterbalance.prereg.gate import check_gate, plan_hash
-from counterbalance.prereg.parts import table_digest
+from counterbalance.prereg.parts import frozen_settings, table_digest
 from counterbalance.prereg.record import inspect_chain, read_chain, write_frozen
 from counterbalance.stages import freeze as stage
 from counterbalance.stages.freeze import freeze
@@ -50,7 +50,8 @@ def test_the_record_holds_what_was_frozen(project) -> None:
     assert body["parts"]["data"] == {"sums": sha256_file(project.root / "sums.csv")}
     # Who pays and at which price is not frozen: no reply depends on it.
     assert set(body["parts"]["settings"]) == set(study.resolved) - {"accounts", "money"}
-    assert body["config"] == {key: study.resolved[key] for key in body["parts"]["settings"]}
+    assert body["config"] == frozen_settings(study)
+    assert body["config"]["limits"] == study.resolved["limits"]
     assert body["counts"] == {
         "items": {"sums": 3},
         "trials": {"letters/sums": 6},

@@ -21,6 +21,15 @@ _SLICE = 2_048
 UNFROZEN = ("accounts", "money")
 """Settings on which no reply depends: who pays, how fast, and at which price."""
 
+# Settings that came after plans had been frozen, with the value that means what was done before they came. At that
+# value they are no part of a plan, so that every record of an earlier release still holds.
+_ADDED: dict[tuple[str, ...], Json] = {
+    ("analysis", "stream"): "modern",
+    ("analysis", "slot_contrasts"): None,
+    ("datasets", "kept_column"): None,
+    ("experiments", "prompt", "example_slots"): "fixed",
+}
+
 
 def hash_file(study: Study, name: str) -> str:
     """Hash a file that the study names.
@@ -38,7 +47,19 @@ def hash_file(study: Study, name: str) -> str:
 
 def frozen_settings(study: Study) -> dict[str, Json]:
     """Return the settings that a freeze fixes."""
-    return {key: value for key, value in study.resolved.items() if key not in UNFROZEN}
+    settings = {key: value for key, value in study.resolved.items() if key not in UNFROZEN}
+    frozen: dict[str, Json] = _without_added(settings, ())
+    return frozen
+
+
+def _without_added(value: Json, place: tuple[str, ...]) -> Json:
+    if isinstance(value, list):
+        return [_without_added(entry, place) for entry in value]
+    if not isinstance(value, dict):
+        return value
+    at = {name: (*place, name) for name in value}
+    kept = (name for name in value if at[name] not in _ADDED or _ADDED[at[name]] != value[name])
+    return {name: _without_added(value[name], at[name]) for name in kept}
 
 
 def plan_parts(study: Study, plan: Plan | None, read: Callable[[Study, str], str] = hash_file) -> Parts:

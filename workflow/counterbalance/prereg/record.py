@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 from counterbalance.artifacts.records import relative
 from counterbalance.canonical import Json, canonical_json, parse_json, sha256_bytes, sha256_json
 from counterbalance.config import Layout
-from counterbalance.config.models import Sha256
+from counterbalance.config.datasets import Sha256
 from counterbalance.config.vendors import Block
 from counterbalance.errors import CounterbalanceError, GateError
 from counterbalance.files import create_bytes
