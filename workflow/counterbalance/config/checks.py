@@ -12,6 +12,8 @@ from counterbalance.config.models import (
     Account,
     AnthropicModel,
     ApiModel,
+    CellsModel,
+    CellsRead,
     DecideRead,
     Experiment,
     GenerateRead,
@@ -20,6 +22,7 @@ from counterbalance.config.models import (
     OpenAIModel,
     OptionTextRead,
     StudyConfig,
+    TransformersModel,
 )
 from counterbalance.keys import holds_key
 
@@ -37,24 +40,30 @@ _DATED = {
 
 
 def find_problems(config: StudyConfig) -> list[Problem]:
-    """Return everything that keeps paid models of a study from being asked as it says."""
+    """Return everything that keeps the models of a study from being asked as it says."""
     accounts = {account.id: account for account in config.accounts}
     problems: list[Problem] = []
     for place, model in enumerate(config.models):
+        key = ("models", place)
         if isinstance(model, ApiModel):
-            key = ("models", place)
             problems += _account_problems(model, accounts, key)
             problems += _address_problems(model, key)
             problems += _secret_problems(model, key)
             problems += _price_problems(model, config)
             problems += _dating_problems(model, key, confirmatory=config.preregistration is not None)
             problems += _seed_problems(model, key)
+        elif isinstance(model, TransformersModel):
+            problems += _pinning_problems(model, key, confirmatory=config.preregistration is not None)
     known = {model.id for model in config.models if isinstance(model, ApiModel)}
     for name in config.money.prices:
         if name not in known:
             text = f"{name!r} is no model behind an account; those are {sorted(known)}: correct the name or remove it"
             problems.append((("money", "prices", name), text))
     problems += _experiment_problems(config, accounts)
+    problems += _cells_problems(config)
+    if config.analysis.slot_contrasts is not None and all(e.design != "mcq" for e in config.experiments):
+        text = "planned contrasts of mcq, and no experiment has this design: remove the key, or use `contrasts`"
+        problems.append((("analysis", "slot_contrasts"), text))
     return problems
 
 
@@ -79,6 +88,25 @@ def read_problems(model: ApiModel, experiment: Experiment, *, batch: bool) -> It
             )
         case DecideRead():
             yield from _decide_problems(model, batch=batch)
+        case CellsRead():
+            pass  # which models and data sets it goes with is checked for all vendors at once
+
+
+def _cells_problems(config: StudyConfig) -> Iterator[Problem]:
+    """Yield where published cells and what is asked of a model would be mixed up."""
+    published = {model.id: isinstance(model, CellsModel) for model in config.models}
+    cells = {dataset.id: dataset.format == "cells" for dataset in config.datasets}
+    for place, experiment in enumerate(config.experiments):
+        reads = isinstance(experiment.read, CellsRead)
+        for key, kind, known in (("models", "`vendor: cells`", published), ("datasets", "`format: cells`", cells)):
+            odd = [name for name in getattr(experiment, key) if known[name] != reads]
+            if odd:
+                expected = f"only {key} with {kind}" if reads else f"no {key} with {kind}"
+                yield (
+                    ("experiments", place, key),
+                    f"{', '.join(odd)}: with `read: {{kind: {experiment.read.kind}}}` an experiment takes {expected}, "
+                    "for published cells and asked models must not be mixed; correct `read`, or write two experiments",
+                )
 
 
 def _experiment_problems(config: StudyConfig, accounts: dict[str, Account]) -> Iterator[Problem]:
@@ -172,6 +200,20 @@ def _dating_problems(model: ApiModel, key: Key, *, confirmatory: bool) -> Iterat
             f"{model.model!r} names no dated version, so other weights may answer under the same name while or after a "
             "preregistered study runs: use a dated id, or write `allow_undated: true` for this model",
         )
+
+
+def _pinning_problems(model: TransformersModel, key: Key, *, confirmatory: bool) -> Iterator[Problem]:
+    if not confirmatory or model.allow_unpinned or model.revision or model.files_sha256:
+        return
+    if model.hub_id is not None:
+        what, advice = "hub_id", "add `revision`, the commit of the hub's repository (40 digits)"
+    else:
+        what, advice = "folder", "add `files_sha256`, the hash of its files (docs/transformers.md says how to get it)"
+    yield (
+        (*key, what),
+        f"{model.hub_id or model.folder!r} is not pinned, so other weights may answer under the same name while or "
+        f"after a preregistered study runs: {advice}, or write `allow_unpinned: true` for this model",
+    )
 
 
 def _seed_problems(model: ApiModel, key: Key) -> Iterator[Problem]:

@@ -5,12 +5,14 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from counterbalance.config.contrasts import ContrastFile
+from counterbalance.config.datasets import Columns, Dataset, Key, Take
 from counterbalance.config.names import Id, find_collision
 from counterbalance.config.vendors import (
     Account,
     AnthropicModel,
     ApiModel,
     Block,
+    CellsModel,
     GoogleModel,
     LocalModel,
     Model,
@@ -18,6 +20,7 @@ from counterbalance.config.vendors import (
     OpenAIModel,
     ReplayModel,
     SimulatedModel,
+    TransformersModel,
 )
 
 __all__ = [
@@ -26,6 +29,8 @@ __all__ = [
     "AnthropicModel",
     "ApiModel",
     "Arrangement",
+    "CellsModel",
+    "CellsRead",
     "Columns",
     "Crossing",
     "Dataset",
@@ -49,71 +54,10 @@ __all__ = [
     "SimulatedModel",
     "StudyConfig",
     "Take",
+    "TransformersModel",
 ]
 
-Sha256 = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 Share = Annotated[float, Field(gt=0, lt=1)]
-
-
-class Key(Block):
-    """How the answer key is written; declared once per data set and never guessed."""
-
-    type: Literal["letter", "index", "text"] = Field(
-        description="`letter`: A, B, ...; `index`: a number; `text`: the option's text."
-    )
-    base: Literal[0, 1] | None = Field(None, description="Number of the first option; needed when `type` is `index`.")
-
-    @model_validator(mode="after")
-    def _base_belongs_to_index(self) -> Self:
-        if (self.type == "index") != (self.base is not None):
-            raise ValueError("`base` (0 or 1) is needed when `type` is `index`, and only then")
-        return self
-
-
-class Columns(Block):
-    """Which column holds what. Header-less files name their columns column_1, column_2, ..."""
-
-    question: str = Field("question", description="Column of the question.")
-    options: list[str] | str = Field(
-        description="Columns of the options in order, or the one column that holds a list of texts (JSONL, Parquet)."
-    )
-    key: str | None = Field("key", description="Column of the correct answer; null where items have none.")
-    id: str | None = Field(None, description="Column of the item id; without one, ids are made from the content.")
-    group: str | None = Field(None, description="Column naming the shared source of items that belong together.")
-    strata: list[str] = Field([], description="Columns kept as strata.")
-    fields: list[str] = Field(
-        [], description="Columns with further texts that a template prints, such as those of the blocks of a crossing."
-    )
-
-
-class Take(Block):
-    """Use part of a data set: the first n valid items, or n drawn by the study's seed."""
-
-    n: Annotated[int, Field(ge=1)] = Field(description="Number of items.")
-    how: Literal["first", "random"] = Field("first", description="Which ones.")
-
-
-class Dataset(Block):
-    """A source of items; each data set is one subset in the tables."""
-
-    id: Id = Field(description="Name of the subset in cells, paths and the report.")
-    path: str = Field(
-        description="File, relative to the project, or hf://datasets/OWNER/NAME@REVISION/FILE with a pinned revision."
-    )
-    format: Literal["csv", "csv_headerless", "jsonl", "parquet"] = Field(description="How the file is written.")
-    sha256: Sha256 | None = Field(None, description="Expected hash of the file; needed for hf:// paths.")
-    columns: Columns = Field(description="Which column holds what.")
-    key: Key | None = Field(None, description="How the answer key is written; needed where a key column is named.")
-    take: Take | None = Field(None, description="Use only part of the valid items.")
-    trailing_empty_options: bool = Field(
-        False, description="Whether empty option fields at the end of a row mean that the item has fewer options."
-    )
-    exclude: list[Literal["option_refers_to_others", "duplicate_options", "duplicate_items"]] = Field(
-        ["option_refers_to_others"],
-        description="Rules under which an item is excluded and listed. What no rule names stops the run.",
-    )
-    licence: str = Field(description="Licence of the items, as the report prints it.")
-    source: str = Field(description="Where the items come from, as the report prints it.")
 
 
 class Arrangement(Block):
@@ -134,10 +78,15 @@ class Arrangement(Block):
 class Prompt(Block):
     """How an item becomes a prompt."""
 
-    template: str = Field(description="Jinja2 file, relative to the project.")
+    template: str = Field(description="Jinja2 file, relative to the project; empty for published cells alone.")
     style: Literal["chat", "plain"] = Field(description="One user message, or bare text to continue.")
     system: str | None = Field(None, description="System message of a chat prompt.")
     examples: str | None = Field(None, description="YAML file of solved examples shown before the item.")
+    example_slots: Literal["fixed", "drawn"] = Field(
+        "fixed",
+        description="Slots of the examples' answers: the same in every prompt, or moved on together by a draw for each "
+        "item and order, so that over all prompts no label is an example's answer more often (mcq).",
+    )
     labels: list[str] | None = Field(
         None, description="Labels in slot order, at least as many as the longest item has options; A to Z by default."
     )
@@ -146,9 +95,15 @@ class Prompt(Block):
     def _system_needs_chat(self) -> Self:
         if self.system is not None and self.style == "plain":
             raise ValueError("`system` needs `style: chat`; a plain prompt has no system message")
+        if self.example_slots == "drawn" and self.examples is None:
+            raise ValueError("`example_slots: drawn` needs `examples`; there are no answers to move")
         if self.labels is not None and find_collision(self.labels):
             raise ValueError(f"`labels` must differ from each other after case folding; {self.labels} do not")
         return self
+
+
+_NO_PROMPT = Prompt(template="", style="plain")
+"""What stands in the place of `prompt` where prompts are not known."""
 
 
 class GenerateRead(Block):
@@ -189,7 +144,13 @@ class DecideRead(Block):
     )
 
 
-Read = Annotated[GenerateRead | LogprobRead | OptionTextRead | DecideRead, Field(discriminator="kind")]
+class CellsRead(Block):
+    """Take the cells of a crossing that somebody has published; no model is asked, and no prompt is known."""
+
+    kind: Literal["cells"]
+
+
+Read = Annotated[GenerateRead | LogprobRead | OptionTextRead | DecideRead | CellsRead, Field(discriminator="kind")]
 
 
 class Dials(Block):
@@ -254,10 +215,15 @@ class Experiment(Block):
     design: Literal["mcq", "crossing"] = Field(description="Which design analyses it.")
     datasets: Annotated[list[Id], Field(min_length=1)] = Field(description="Ids of the data sets it uses.")
     models: Annotated[list[Id], Field(min_length=1)] = Field(description="Ids of the models it asks.")
-    prompt: Prompt = Field(description="How an item becomes a prompt.")
+    prompt: Prompt = Field(
+        default_factory=lambda: _NO_PROMPT,
+        description="How an item becomes a prompt; needed unless cells are read, whose prompts are not known.",
+    )
     read: Read = Field(description="How the model's answer is read.")
     arrangement: Arrangement = Field(default_factory=Arrangement, description="Which orders are asked (mcq).")
-    crossing: Crossing | None = Field(None, description="Conditions and cues; needed when `design` is `crossing`.")
+    crossing: Crossing | None = Field(
+        None, description="Conditions and cues; needed when `design` is `crossing`, unless cells are read."
+    )
     scout: Scout | None = Field(
         None, description="Look at each cell first, and skip those that are not worth the sweep (mcq); docs/scout.md."
     )
@@ -270,12 +236,22 @@ class Experiment(Block):
     call_order: Literal["auto", "interleaved", "prefix"] = Field(
         "auto",
         description="`interleaved`: items and arrangements mixed by the seed, so that drift cannot pose as position; "
-        "`prefix`: prompts that share a beginning one after the other; `auto`: `prefix` for local models, else "
-        "`interleaved`.",
+        "`prefix`: prompts that share a beginning one after the other; `auto`: `prefix` for local models and for "
+        "`transformers` with a `batch_size` above 1, else `interleaved`.",
     )
 
     @model_validator(mode="after")
+    def _prompt_is_known(self) -> Self:
+        if isinstance(self.read, CellsRead):
+            return self
+        if not self.prompt.template:
+            raise ValueError("`prompt` is needed, with its `template`; it says how an item becomes a prompt")
+        return self
+
+    @model_validator(mode="after")
     def _belongs_to_its_design(self) -> Self:
+        if isinstance(self.read, CellsRead):
+            return self._reads_cells()
         if (self.design == "crossing") != (self.crossing is not None):
             raise ValueError("`crossing` is needed when `design` is `crossing`, and only then")
         if self.crossing is not None:
@@ -293,6 +269,24 @@ class Experiment(Block):
                 raise ValueError("a crossing reads `logprob`, `option_text` or `generate`; `decide` needs labels")
             if isinstance(self.read, OptionTextRead) and self.read.length != "sum":
                 raise ValueError("the answers of a crossing are single tokens; leave `read.length` at `sum`")
+        return self
+
+    def _reads_cells(self) -> Self:
+        if self.design != "crossing":
+            raise ValueError("`read: {kind: cells}` takes the cells of a crossing; write `design: crossing`")
+        unknown = {
+            "prompt": self.prompt != _NO_PROMPT,
+            "crossing": self.crossing is not None,
+            "arrangement": self.arrangement != Arrangement(),
+            "scout": self.scout is not None,
+            "repeats": self.repeats > 1,
+            "repeat_share": self.repeat_share > 0,
+        }
+        if named := [name for name, given in unknown.items() if given]:
+            raise ValueError(
+                f"published cells say nothing about {', '.join(named)}; remove it: conditions come from the file, and "
+                "what is not in it stays unknown (docs/crossing.md)"
+            )
         return self
 
 
@@ -316,10 +310,20 @@ class Analysis(Block):
     family: Literal["experiment", "study"] = Field(
         "experiment", description="Cells over which Holm's correction runs, all confirmatory tests together."
     )
+    stream: Literal["modern", "legacy"] = Field(
+        "modern",
+        description="Random numbers of the BCa intervals of half-effects, nats by slot and planned contrasts: NumPy's "
+        "Generator, or the older RandomState, to replicate papers whose intervals were drawn with it.",
+    )
     contrasts: ContrastFile | None = Field(
         None,
         description="Planned contrasts of the crossing: a file (docs/contrasts.md), relative to the project. Its "
         "content becomes part of the settings and is frozen with them.",
+    )
+    slot_contrasts: ContrastFile | None = Field(
+        None,
+        description="Planned contrasts of mcq, over what is known by slot of each item (docs/contrasts.md); a file, "
+        "read and frozen like `contrasts`.",
     )
 
 

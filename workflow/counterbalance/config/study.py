@@ -135,7 +135,8 @@ def load_study(path: Path | str) -> Study:
     path = Path(path)
     value, lines = read_yaml(path)
     root = find_root(path)
-    _include_contrasts(value, root, _message(path, lines, ("analysis", "contrasts"), ""))
+    for key in ("contrasts", "slot_contrasts"):
+        _include_contrasts(value, key, root, _message(path, lines, ("analysis", key), ""))
     try:
         # JSON mode: a list may become a tuple, while text still never becomes a number.
         config = StudyConfig.model_validate_json(json.dumps(value))
@@ -159,15 +160,15 @@ def find_root(path: Path) -> Path:
     return path.resolve().parent
 
 
-def _include_contrasts(value: Json, root: Path, where: str) -> None:
+def _include_contrasts(value: Json, key: str, root: Path, where: str) -> None:
     """Put the content of the named file of contrasts in the place of its name, so that it is resolved and frozen."""
     analysis = value.get("analysis") if isinstance(value, dict) else None
-    name = analysis.get("contrasts") if isinstance(analysis, dict) else None
+    name = analysis.get(key) if isinstance(analysis, dict) else None
     if isinstance(analysis, dict) and isinstance(name, str):
         path = root / name
         if not path.resolve().is_relative_to(root.resolve()) or not path.is_file():
             raise ConfigError(f"{where}no file {name!r} in {root}; correct the path, which is relative to the project")
-        analysis["contrasts"] = read_yaml(path)[0]
+        analysis[key] = read_yaml(path)[0]
 
 
 def _explain(error: ValidationError, path: Path, lines: dict[tuple[str | int, ...], int]) -> str:

@@ -1,8 +1,8 @@
 """The models a study asks, one block per vendor; every field here is part of what is frozen."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from counterbalance.config.names import Id
 
@@ -30,6 +30,54 @@ class LocalModel(Block):
         None, description="Name of the licence terms you accept, where the weights have terms of their own (Gemma)."
     )
     context_tokens: Annotated[int, Field(ge=64, le=8192)] = Field(2048, description="Context length in tokens.")
+
+
+class TransformersModel(Block):
+    """A model with open weights in this process, on the CPU, through PyTorch: an extra (docs/transformers.md)."""
+
+    id: Id = Field(description="Name of the model in cells, paths and the report.")
+    vendor: Literal["transformers"]
+    folder: Annotated[str, Field(min_length=1)] | None = Field(
+        None,
+        description="Folder of the model, relative to the project: configuration, tokenizer, weights as safetensors.",
+    )
+    hub_id: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")] | None = Field(
+        None, description="In the place of a folder: OWNER/NAME on the Hugging Face hub."
+    )
+    revision: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")] | None = Field(
+        None,
+        description="Commit of the hub's repository, 40 digits: branches and tags move. Null takes what is cached.",
+    )
+    files_sha256: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")] | None = Field(
+        None, description="Expected hash of the model's files, as docs/transformers.md defines it."
+    )
+    download: bool = Field(
+        False, description="Whether files of `revision` that are not cached are fetched; else no network is used."
+    )
+    allow_unpinned: bool = Field(
+        False, description="Whether a confirmatory study may use a model without `revision` and `files_sha256`."
+    )
+    context_tokens: Annotated[int, Field(ge=16, le=1_048_576)] = Field(
+        2048, description="Longest prompt and reply together, in tokens; at most what the model has positions for."
+    )
+    threads: Annotated[int, Field(ge=1, le=256)] = Field(
+        1, description="Processor threads; another number can change the last bits, so it belongs to a call's identity."
+    )
+    batch_size: Annotated[int, Field(ge=1, le=256)] = Field(
+        1,
+        description="Most prompts, all of equally many tokens, in one pass. Above 1 is faster and can change the last "
+        "bits by what else is in the pass.",
+    )
+
+    @model_validator(mode="after")
+    def _has_one_place(self) -> Self:
+        if (self.folder is None) == (self.hub_id is None):
+            raise ValueError("write `folder` or `hub_id`: the one place that the model comes from")
+        if self.hub_id is None and (self.revision is not None or self.download):
+            raise ValueError("`revision` and `download` belong to a `hub_id`; a folder is pinned by `files_sha256`")
+        if self.download and self.revision is None:
+            raise ValueError("`download` needs `revision`: only files of a fixed commit are fetched")
+        return self
 
 
 class SimulatedModel(Block):
@@ -61,6 +109,16 @@ class ReplayModel(Block):
     vendor: Literal["replay"]
     replies: str = Field(description="Path of a replies.parquet, with {experiment} and {subset} as place holders.")
     trials: str = Field(description="Path of the matching trials.parquet, with the same place holders.")
+
+
+class CellsModel(Block):
+    """No model: cells of a crossing that somebody has published, taken from the data set's file as they stand there."""
+
+    id: Id = Field(description="Name under which the cells stand in tables, paths and the report.")
+    vendor: Literal["cells"]
+    described_as: str | None = Field(
+        None, description="What the source says about the model behind them; printed as its words, checked by nobody."
+    )
 
 
 class ApiModel(Block):
@@ -171,6 +229,13 @@ class Money(Block):
 
 
 Model = Annotated[
-    LocalModel | SimulatedModel | ReplayModel | OpenAIModel | AnthropicModel | GoogleModel,
+    LocalModel
+    | TransformersModel
+    | SimulatedModel
+    | ReplayModel
+    | CellsModel
+    | OpenAIModel
+    | AnthropicModel
+    | GoogleModel,
     Field(discriminator="vendor"),
 ]

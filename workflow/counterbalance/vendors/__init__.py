@@ -3,11 +3,13 @@
 from counterbalance.config import Experiment, Model, Study
 from counterbalance.config.models import (
     AnthropicModel,
+    CellsModel,
     GoogleModel,
     LocalModel,
     OpenAIModel,
     ReplayModel,
     SimulatedModel,
+    TransformersModel,
 )
 from counterbalance.vendors.base import PaidVendor, Vendor
 
@@ -31,6 +33,10 @@ def get_vendor(model: Model, experiment: Experiment, study: Study) -> Vendor:
             from counterbalance.vendors.local_vendor import LocalVendor
 
             return LocalVendor(model, experiment, study)
+        case TransformersModel():
+            from counterbalance.vendors.transformers_vendor import TransformersVendor
+
+            return TransformersVendor(model, experiment, study)
         case SimulatedModel():
             from counterbalance.vendors.simulated import SimulatedVendor
 
@@ -39,6 +45,10 @@ def get_vendor(model: Model, experiment: Experiment, study: Study) -> Vendor:
             from counterbalance.vendors.replay import ReplayVendor
 
             return ReplayVendor(model, experiment, study)
+        case CellsModel():
+            from counterbalance.vendors.cells import CellsVendor
+
+            return CellsVendor(model, experiment, study)
         case OpenAIModel() | AnthropicModel() | GoogleModel():
             return _paid_vendor(model, experiment, study)
 
