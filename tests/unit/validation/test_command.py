@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from counterbalance.cli import validate as module
 from counterbalance.cli.validate import validate
 from counterbalance.errors import ConfigError
+from counterbalance.validation.docs import BEGIN, END
 from counterbalance.validation.text import study_markdown
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -36,8 +37,14 @@ def test_an_installation_without_the_workflow_says_so(tmp_path, monkeypatch):
         module.run_workflow("small", 1, tmp_path)
 
 
+def test_a_small_run_is_not_put_into_the_documentation(tmp_path):
+    done = CliRunner().invoke(validate, ["--docs", str(tmp_path)])
+    assert isinstance(done.exception, ConfigError)
+    assert "--size full" in str(done.exception)
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_documented_tables_are_those_of_the_stored_run():
     study = json.loads((DOCS / "validation.json").read_text(encoding="utf-8"))
     page = (DOCS / "validation.md").read_text(encoding="utf-8")
-    start, end = "<!-- validation: begin -->\n\n", "\n<!-- validation: end -->"
-    assert page.split(start)[1].split(end)[0] == study_markdown(study)
+    assert page.split(BEGIN)[1].split(END)[0] == study_markdown(study)

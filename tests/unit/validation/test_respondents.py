@@ -15,13 +15,15 @@ from counterbalance.simulation.respondent import (
     Respondent,
     ability_for,
     choose,
-    consistency,
     population,
     tally,
     utilities,
 )
 from counterbalance.simulation.scenarios import SCENARIOS, respondent
 from counterbalance.simulation.sizes import effect_curve
+from counterbalance.simulation.truths import nats_truth, steady_truth
+from counterbalance.stats.disagreement import Choices, disagreement
+from counterbalance.stats.steadiness import steadiness
 
 READ = GenerateRead(kind="generate")
 
@@ -38,6 +40,28 @@ def test_tallies_are_the_counts_of_the_pipeline(scheme, n):
     assert (found.wrong_picks[0] == counts.wrong_picks).all()
     assert (found.consistent[0] == counts.consistent).all()
     assert (found.n == counts.scored).all()
+    ours, theirs = (steadiness(choices) for choices in (counts.choices, next(_drawn_choices(found, 1))))
+    assert ours == theirs
+
+
+def _drawn_choices(found, repeats):
+    for option in found.option:
+        items, calls = option.shape
+        item, order = np.divmod(np.arange(items * calls), calls)
+        yield Choices(item, item, order // repeats, option.ravel(), np.zeros(items * calls, dtype=bool))
+
+
+def test_repeated_calls_are_asked_in_the_same_order():
+    cell = planted_cell("williams", n_items=9, read=READ, repeats=2)
+    outcomes = cell.outcomes(respondent(noise=0.5), seed=3)
+    chosen = np.array(outcomes.column("slot").to_pylist()).reshape(1, 9, -1)
+    (counts,) = count_strata(outcomes)
+    ours, theirs = (
+        disagreement(choices, n_resamples=99, seed=1)
+        for choices in (counts.choices, next(_drawn_choices(tally(chosen, cell.orders), 2)))
+    )
+    assert ours == theirs
+    assert ours.same_order.n_calls == 9 * 8
 
 
 def test_a_drawn_reply_goes_through_the_reader_to_the_slot_that_was_drawn():
@@ -58,7 +82,12 @@ def test_the_vendor_answers_as_the_population_does():
     picks = counts.picks / counts.picks.sum(axis=1, keepdims=True)
     assert (np.abs(picks.mean(axis=0) - truth.picks) < 4 * picks.std(axis=0) / math.sqrt(300)).all()
     same = counts.consistent.mean()
-    assert abs(same - consistency(able, cell.orders)) < 4 * math.sqrt(0.25 / 300)
+    truth = steady_truth(able, cell.orders)
+    assert abs(same - truth.consistency) < 4 * math.sqrt(0.25 / 300)
+    found = steadiness(counts.choices, level=0.9999).usual_share
+    assert found.low < truth.usual_share < found.high
+    apart = disagreement(counts.choices, level=0.9999, n_resamples=999, seed=1).other_order
+    assert apart.low < truth.other_order < apart.high
 
 
 def test_equal_items_with_call_noise_are_a_softmax():
@@ -77,11 +106,31 @@ def test_two_options_without_noise_are_a_normal_integral():
     assert population(able).accuracy == pytest.approx(stats.norm.cdf(1 / math.sqrt(5)), abs=0.005)
 
 
-def test_consistency_of_two_noisy_calls():
+def test_steadiness_of_two_noisy_calls():
     able = Respondent(slot_bonus=(0.0, 0.0), ability_mean=1.0, ability_sd=0.0, distractor_sd=0.0, call_noise=1.0)
     right = 1 / (1 + math.exp(-1.0))
     orders = np.array([[[0, 1], [1, 0]]])
-    assert consistency(able, orders, 10) == pytest.approx(right**2 + (1 - right) ** 2, rel=1e-12)
+    truth = steady_truth(able, orders)
+    alike = right**2 + (1 - right) ** 2
+    assert truth.consistency == pytest.approx(alike, rel=1e-12)
+    assert (truth.same_order, truth.other_order) == pytest.approx((1 - alike, 1 - alike), rel=1e-12)
+    assert truth.usual_share == pytest.approx(alike + (1 - alike) / 2, abs=0.01)
+
+
+def test_without_noise_only_the_order_changes_an_answer():
+    orders = np.array([[[0, 1], [0, 1], [1, 0], [1, 0]]])
+    truth = steady_truth(Respondent(slot_bonus=(50.0, 0.0)), orders, repeats=2, n_items=50)
+    assert vars(truth) == {"consistency": 0.0, "usual_share": 0.5, "same_order": 0.0, "other_order": 1.0}
+
+
+def test_label_log_probabilities_without_noise():
+    able = Respondent(slot_bonus=(0.5, 0.0), ability_mean=1.0, ability_sd=0.0, distractor_sd=0.0)
+    truth = nats_truth(able, np.array([[[0, 1], [1, 0]]]), n_items=10)
+    assert truth.bonus == pytest.approx([0.25, -0.25])
+    # Half the calls have the better option in the first slot: 1.5 against 0, or .5 against 1.
+    first = (1.5 - math.log(math.exp(1.5) + 1) + 0.5 - math.log(math.exp(0.5) + math.exp(1.0))) / 2
+    assert truth.mean[0] == pytest.approx(first + math.log(0.9))
+    assert truth.prior[0] == pytest.approx(math.exp(0.5) / (math.exp(0.5) + 1))
 
 
 @pytest.mark.parametrize(
@@ -103,7 +152,7 @@ def test_null_respondents_have_no_v_at_all():
 def test_contrasts_by_hand():
     truth = replace(population(respondent()), correct=np.array([0.9, 0.6, 0.6, 0.3]))
     # Least squares over slots -1.5, -.5, .5, 1.5: slope (-1.35 - .3 + .3 + .45) / 5 = -.18 a slot, three steps.
-    assert truth.contrasts == pytest.approx({"linear": -0.54, "first": 0.4, "last": -0.4})
+    assert truth.contrasts == pytest.approx({"linear": -0.54, "first": 0.4, "last": -0.4, "middle": 0.0})
 
 
 def test_ability_gives_the_accuracy():

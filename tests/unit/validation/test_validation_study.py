@@ -12,10 +12,11 @@ from counterbalance.simulation.cells import planted_cell
 from counterbalance.simulation.scenarios import NULLS, SCENARIOS, read_settings
 from counterbalance.stats.estimate import Result
 from counterbalance.validation.collect import collect_study
+from counterbalance.validation.docs import BEGIN, END, renew_docs
 from counterbalance.validation.jobs import SIZES, Size, job_names, run_job, size_named
 from counterbalance.validation.measure import REJECTIONS, measure, truths
 from counterbalance.validation.replicates import Coverage, run_scenario
-from counterbalance.validation.rows import JOINT, coverage_rows, rejection_rows, standing
+from counterbalance.validation.rows import JOINT, coverage_rows, rejection_rows, right_and_wrong, standing
 from counterbalance.validation.shapes import shape_labels
 from counterbalance.validation.text import study_markdown
 
@@ -36,12 +37,23 @@ def test_what_is_measured_are_the_estimates(name):
             assert getattr(result, column) == getattr(estimates[quantity], column), (quantity, column)
 
 
-def test_every_quantity_with_a_truth_is_measured():
-    for name in ("N3b", "C8"):
-        scenario = SCENARIOS[name]
-        cell = planted_cell(scenario.scheme, n_items=10, read=read_settings(scenario.read))
-        (counts,) = count_strata(cell.outcomes(scenario.respondent, seed=4))
-        assert set(truths(scenario, cell.orders)) <= set(measure(Analysis(resamples=99), counts))
+@pytest.mark.parametrize("name", ["N3b", "N6", "N11", "C8"])
+def test_every_test_and_interval_of_a_cell_is_measured(name):
+    """What has an interval has a truth to compare it with; the mass of the labels is a constant of the respondent."""
+    scenario = SCENARIOS[name]
+    cell = planted_cell(scenario.scheme, n_items=25, read=read_settings(scenario.read), repeats=scenario.repeats)
+    outcomes = cell.outcomes(scenario.respondent, seed=4, refusal_rate=scenario.refusal_rate)
+    (counts,) = count_strata(outcomes)
+    analysis = Analysis(resamples=99, run_resamples=99)
+    found, truth = measure(analysis, counts), truths(scenario, cell.orders)
+    assert set(truth) <= set(found)
+    for quantity, result in get_design("mcq").estimate(analysis, outcomes).items():
+        if result.p is not None:
+            assert quantity in found
+        if result.low is not None and quantity != "label_mass":
+            constant = quantity.startswith("status.ok") and not scenario.refusal_rate
+            refused = scenario.refusal_rate and quantity in ("consistency", "flip_rate", "usual_share")
+            assert quantity in truth or constant or refused, quantity
 
 
 def test_nothing_is_found_where_nothing_varies():
@@ -157,6 +169,34 @@ def test_jobs_are_joined_into_a_report(tmp_path):
         "coverage.svg",
         "type_one_error.svg",
     ]
+
+
+def test_a_run_is_put_between_the_marks_of_the_page(tmp_path):
+    run, docs = tmp_path / "run", tmp_path / "docs"
+    study = collect_study(LITTLE, [], run)
+    docs.mkdir()
+    (docs / "validation.md").write_text(f"before\n{BEGIN}old\n{END}\nafter\n", encoding="utf-8")
+    written = renew_docs(run, docs)
+    assert (docs / "validation.md").read_text(
+        encoding="utf-8"
+    ) == f"before\n{BEGIN}{study_markdown(study)}{END}\nafter\n"
+    assert (docs / "validation.json").read_bytes() == (run / "validation.json").read_bytes()
+    figures = {"validation-coverage.svg", "validation-type-one-error.svg"}
+    assert {path.name for path in written} == figures | {"validation.md", "validation.json"}
+
+
+def test_a_page_without_marks_is_left_alone(tmp_path):
+    collect_study(LITTLE, [], tmp_path)
+    page = tmp_path / "validation.md"
+    with pytest.raises(InputError, match="expected the marks"):
+        renew_docs(tmp_path, tmp_path)
+    assert BEGIN not in page.read_text(encoding="utf-8")
+
+
+def test_right_and_wrong_labels():
+    labels = {"first_boost": 5, "inactive": 3, "undetermined": 2, "other_shape": 1, "linear_decline": 4}
+    assert right_and_wrong({"shape": "first_boost", "labels": labels}) == (5, 5)
+    assert right_and_wrong({"shape": "null", "labels": labels}) == (3, 12)
 
 
 def test_a_foreign_file_is_refused(tmp_path):

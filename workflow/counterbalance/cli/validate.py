@@ -31,19 +31,29 @@ _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     show_default=True,
     help="Folder of the report; an interrupted study goes on there.",
 )
-def validate(size: str, cores: int, out: Path) -> None:
+@click.option(
+    "--docs",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="With size full: also renew the tables of validation.md in this folder, and counts and figures beside it.",
+)
+def validate(size: str, cores: int, out: Path, docs: Path | None) -> None:
     """Check the statistics by simulation: type I error and power of every test, coverage of every interval.
 
     Planted respondents answer, and the pipeline's own code scores and estimates. Writes validation.json, validation.md
     and figures.
     """
     from counterbalance.canonical import parse_json
+    from counterbalance.validation.docs import renew_docs
     from counterbalance.validation.text import study_markdown
 
+    if docs is not None and size != "full":
+        raise ConfigError(f"--docs with size {size!r}: the documentation holds a run of size full; add --size full")
     run_workflow(size, cores, out)
     path = out / "validation.json"
     click.echo(study_markdown(parse_json(path.read_bytes(), source=str(path))))
     click.echo(f"report: {out / 'validation.md'}")
+    for written in renew_docs(out, docs) if docs is not None else ():
+        click.echo(f"renewed: {written}")
 
 
 def run_workflow(size: str, cores: int, out: Path) -> None:

@@ -123,9 +123,7 @@ def _accuracy(analysis: Analysis, strata: Sequence[Counts]) -> Result:
     """Over all items whatever their number of options, the group being the unit."""
     hits = np.concatenate([counts.correct.sum(axis=1) for counts in strata])
     n = np.concatenate([counts.scored.sum(axis=1) for counts in strata])
-    found = clustered_shares(
-        hits[:, None], n[:, None], level=analysis.level, n_resamples=analysis.resamples, seed=analysis.seed
-    )[0]
+    found = clustered_shares(hits[:, None], n[:, None], level=analysis.level)[0]
     return found if n.sum() else replace(found, reason="no reply of the scout could be scored")
 
 

@@ -42,7 +42,7 @@ class PlantedCell:
     Attributes
     ----------
     orders
-        Shape (items, orders, slots), option 0 being the correct one.
+        Shape (items, calls, slots), option 0 being the correct one; calls that repeat an order follow one another.
     experiment, trials, asked
         What the pipeline's doors take: settings, the trials table, and its rows as the vendor gets them.
     """
@@ -77,10 +77,10 @@ class PlantedCell:
 
 
 def planted_cell(
-    scheme: Scheme, n: int | None = None, *, n_items: int, k: int = 4, read: Read, seed: int = 1
+    scheme: Scheme, n: int | None = None, *, n_items: int, k: int = 4, read: Read, repeats: int = 1, seed: int = 1
 ) -> PlantedCell:
     """Make a cell's trials; they hold no prompts, since a planted respondent reads none."""
-    orders = design_orders(scheme, n, n_items=n_items, k=k, seed=seed)
+    orders = design_orders(scheme, n, n_items=n_items, k=k, seed=seed).repeat(repeats, axis=1)
     experiment = Experiment(
         id="planted",
         design="mcq",
@@ -89,9 +89,10 @@ def planted_cell(
         prompt=Prompt(template="none", style="plain"),
         read=read,
         arrangement=Arrangement(scheme=scheme, n=n),
+        repeats=repeats,
     )
     rows = [
-        _trial_row(item, index, order.tolist())
+        _trial_row(item, *divmod(index, repeats), order.tolist())
         for item, of_item in enumerate(orders)
         for index, order in enumerate(of_item)
     ]
@@ -106,7 +107,7 @@ def planted_cell(
             labels=row["labels"],
             option_texts=row["option_texts"],
             gold_slot=row["gold_slot"],
-            repeat=0,
+            repeat=row["repeat"],
             prompt=None,
             prompt_sha256=row["prompt_sha256"],
         )
@@ -119,16 +120,16 @@ def _item_id(item: int) -> str:
     return f"i{item:05d}"
 
 
-def _trial_row(item: int, index: int, order: list[int]) -> dict[str, object]:
+def _trial_row(item: int, index: int, repeat: int, order: list[int]) -> dict[str, object]:
     k = len(order)
     options = [f"o{(option + item) % k + 1}" for option in order]
     return {
-        "trial_id": f"{_item_id(item)}.mcq.{index:04d}.00",
+        "trial_id": f"{_item_id(item)}.mcq.{index:04d}.{repeat:02d}",
         "item_id": _item_id(item),
         "group_id": _item_id(item),
         "condition": "mcq",
         "arrangement_index": index,
-        "repeat": 0,
+        "repeat": repeat,
         "arrangement": options,
         "labels": list(_LABELS[:k]),
         "option_texts": [f"option {name}" for name in options],

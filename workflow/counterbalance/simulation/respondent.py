@@ -107,6 +107,8 @@ class Tallies:
     ----------
     correct, picks, wrong_picks
         Right answers by the slot of the correct option; choices, and wrong choices, by slot; (cells, items, slots).
+    option
+        Which option was chosen, shape (cells, items, orders).
     consistent
         Whether all calls of an item chose one option, shape (cells, items).
     n
@@ -116,6 +118,7 @@ class Tallies:
     correct: Array
     picks: Array
     wrong_picks: Array
+    option: Ints
     consistent: npt.NDArray[np.bool_]
     n: Array
 
@@ -160,6 +163,7 @@ def tally(chosen: Ints, orders: Ints) -> Tallies:
         correct=by_slot(*(right & (gold == slot) for slot in range(k))),
         picks=by_slot(*(chosen == slot for slot in range(k))),
         wrong_picks=by_slot(*(~right & (chosen == slot) for slot in range(k))),
+        option=option,
         consistent=(option == option[..., :1]).all(axis=-1),
         n=by_slot(*(gold == slot for slot in range(k))),
     )
@@ -198,12 +202,13 @@ class Population:
 
     @property
     def contrasts(self) -> dict[str, float]:
-        """Fitted change from first slot to last; first and last slot against the mean of the others."""
+        """Fitted change from first slot to last; first and last slot against the mean of the others; middle, ends."""
         k = len(self.correct)
         slots = np.arange(k) - (k - 1) / 2
         linear = float((slots * self.correct).sum() / (slots**2).sum()) * (k - 1)
         first, last = (float(self.correct[s] - np.delete(self.correct, s).mean()) for s in (0, -1))
-        return {"linear": linear, "first": first, "last": last}
+        found = {"linear": linear, "first": first, "last": last}
+        return found | ({"middle": float(self.correct[1:-1].mean() - self.correct[[0, -1]].mean())} if k > 2 else {})
 
 
 @cache
@@ -223,31 +228,13 @@ def population(respondent: Respondent, n_items: int = 80_000) -> Population:
     for items in sizes:
         rotated = _rotations(respondent.effects(1, items, rng, even=True)[0], respondent)
         for part in rotated:
-            chance = _chances(utilities(part[None], np.broadcast_to(orders, (items, k, k)))[0], respondent)
+            chance = chances(utilities(part[None], np.broadcast_to(orders, (items, k, k)))[0], respondent)
             hits = np.take_along_axis(chance, gold[None, :, None], axis=2)[..., 0].sum(axis=0)
             correct += np.bincount(gold, weights=hits / (n_items * len(rotated)), minlength=k)
             picks += chance.sum(axis=(0, 1)) / (n_items * k * len(rotated))
-    correct, picks = _average_alike(correct, respondent), _average_alike(picks, respondent)
+    correct, picks = average_alike(correct, respondent), average_alike(picks, respondent)
     wrong = picks - correct / k
     return Population(correct, picks, wrong / max(float(wrong.sum()), np.finfo(float).tiny))
-
-
-def consistency(respondent: Respondent, orders: Ints, n_items: int = 20_000) -> float:
-    """Return the population's share of items of which the calls in all their orders choose one option.
-
-    Parameters
-    ----------
-    orders
-        Shape (items, orders, slots), option 0 being the correct one; items beyond these start again from the first.
-    """
-    rng, total = np.random.default_rng(_SEED), 0.0
-    asked = orders[np.arange(n_items) % len(orders)]
-    for start in range(0, n_items, _ITEMS_AT_ONCE):
-        part = asked[start : start + _ITEMS_AT_ONCE]
-        chance = _chances(utilities(respondent.effects(1, len(part), rng, even=True), part)[0], respondent)
-        by_option = np.take_along_axis(chance, np.argsort(part, axis=-1), axis=-1)
-        total += float(by_option.prod(axis=1).sum())
-    return total / n_items
 
 
 def ability_for(accuracy: float, respondent: Respondent) -> float:
@@ -270,7 +257,7 @@ def _ability(accuracy: float, free: Respondent) -> float:
     correct = orders == 0
 
     def reached(mean: float) -> float:
-        return float((_chances(base + mean * correct, free) * correct).sum() / base[..., 0].size)
+        return float((chances(base + mean * correct, free) * correct).sum() / base[..., 0].size)
 
     low, high = -_LARGEST_MEAN, _LARGEST_MEAN
     if not reached(low) < accuracy < reached(high):
@@ -285,7 +272,8 @@ def _rotated_orders(k: int) -> Ints:
     return np.array([np.roll(np.arange(k), step) for step in range(k)], dtype=np.int64)
 
 
-def _chances(by_slot: Array, respondent: Respondent) -> Array:
+def chances(by_slot: Array, respondent: Respondent) -> Array:
+    """Return the probability that a call picks each slot (last axis), from the utilities before its noise."""
     if respondent.call_noise > 0:
         return np.asarray(special.softmax(by_slot / respondent.call_noise, axis=-1))
     return np.asarray(by_slot == by_slot.max(axis=-1, keepdims=True), dtype=np.float64)
@@ -299,7 +287,8 @@ def _rotations(effects: Array, respondent: Respondent) -> list[Array]:
     return [np.roll(effects - bonus, step, axis=-1) + bonus for step in range(respondent.k)]
 
 
-def _average_alike(values: Array, respondent: Respondent) -> Array:
+def average_alike(values: Array, respondent: Respondent) -> Array:
+    """Average values by slot over the slots that have the same bonus and spread, so that what is equal is equal."""
     spread = np.broadcast_to(respondent.item_slot_sd, (respondent.k,)).tolist()
     kinds = list(zip(respondent.slot_bonus, spread, strict=True))
     groups = [[place for place, other in enumerate(kinds) if other == kind] for kind in kinds]

@@ -45,6 +45,7 @@ class Scenario:
     n_orders: int | None = None
     read: ReadKind = "generate"
     refusal_rate: float = 0.0
+    repeats: int = 1
     balanced_slot: int | None = None
     exceptions: Mapping[str, str] = field(default_factory=dict)
 
@@ -115,7 +116,7 @@ _UNEQUAL = (
     "bootstrap is the check for this"
 )
 _PICKED = "a slot that scatters more is picked more often, so that picks do differ here; only accuracy is equal"
-_TESTS = ("relabelling.accuracy", "relabelling.picks", "recentred.accuracy", "bias")
+_TESTS = ("relabelling.accuracy", "relabelling.picks", "recentred.accuracy", "bias", "shape")
 
 NULLS = (
     Scenario("N0", "no effect of any kind, no noise", respondent(), exceptions=dict.fromkeys(_TESTS, _NOTHING)),
@@ -155,7 +156,7 @@ NULLS = (
         "own slot effects 2 in the first slot, .3 in the others, equal accuracy",
         Respondent(slot_bonus=bonus("null", 0), item_slot_sd=(2.0, 0.3, 0.3, 0.3)),
         balanced_slot=0,
-        exceptions={"relabelling.accuracy": _UNEQUAL, "relabelling.picks": _PICKED, "bias": _PICKED},
+        exceptions={"relabelling.accuracy": _UNEQUAL, "shape": _UNEQUAL, "relabelling.picks": _PICKED, "bias": _PICKED},
     ),
     Scenario("N6", "as N3b, a tenth of the calls refused", respondent(tau=0.5, noise=0.5), refusal_rate=0.1),
     Scenario("N7", "as N3b, four orders (williams)", respondent(tau=0.5, noise=0.5), scheme="williams"),
@@ -163,6 +164,13 @@ NULLS = (
     Scenario("N9", "as N3b, 14 items", respondent(tau=0.5, noise=0.5), n_items=14),
     Scenario(
         "N10", "as N3b, log-probabilities, williams", respondent(tau=0.5, noise=0.5), read="logprob", scheme="williams"
+    ),
+    Scenario(
+        "N11",
+        "call noise .5, four orders (williams), each asked twice",
+        respondent(noise=0.5),
+        scheme="williams",
+        repeats=2,
     ),
 )
 
@@ -187,6 +195,13 @@ PLANTED = (
         respondent("monotone", 0.6, tau=0.3, noise=0.3),
         read="logprob",
         scheme="williams",
+    ),
+    Scenario(
+        "C9",
+        "monotone 1, four orders (williams), each asked twice",
+        respondent("monotone", 1.0, tau=0.3, noise=0.3),
+        scheme="williams",
+        repeats=2,
     ),
 )
 

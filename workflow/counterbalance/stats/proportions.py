@@ -7,7 +7,6 @@ from scipy import special
 from counterbalance.errors import InputError
 from counterbalance.stats.counts import Array
 from counterbalance.stats.estimate import Result, checked_level, few_items
-from counterbalance.stats.resampling import Seed
 
 _DIGITS = 12
 """Shares that agree to this many digits are the same share."""
@@ -51,8 +50,6 @@ def clustered_shares(
     n: npt.ArrayLike,
     *,
     level: float = 0.95,
-    n_resamples: int | None = None,
-    seed: Seed | None = None,
 ) -> list[Result]:
     """Return the share of hits in each column, with a Wilson interval whose n is that of independent items.
 
@@ -62,8 +59,6 @@ def clustered_shares(
     ----------
     hits, n
         Amounts, shape (items, columns), ``0 <= hits <= n``. An item with ``n`` = 0 has no part in that column.
-    n_resamples, seed
-        Without effect, since nothing is resampled; taken so that all estimates of a cell can be called alike.
 
     Returns
     -------

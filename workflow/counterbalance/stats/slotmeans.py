@@ -55,6 +55,17 @@ def resampled_means(counts: SlotCounts, n_resamples: int, seed: Seed) -> Iterato
         yield _slot_means(weights, moments, counts)
 
 
+def item_parts(counts: SlotCounts) -> Array:
+    """Return what each item contributes to the slot accuracies, shape (items, slots); the column means are these.
+
+    With equal numbers of calls a row is the item's own accuracy by slot. Otherwise it is the ratio's linearisation,
+    r_s + Q (c_qs - n_qs r_s) / N_s. Source: Cochran (1977), Sampling Techniques, section 6.4. Every slot needs a call.
+    """
+    calls = counts.n.sum(axis=0)
+    mean = counts.correct.sum(axis=0) / calls
+    return np.asarray(mean + counts.n_items * (counts.correct - counts.n * mean) / calls)
+
+
 def _moments(counts: SlotCounts) -> Array:
     pairs = [(counts.correct, counts.correct), (counts.correct, counts.n), (counts.n, counts.n)]
     squares = [np.einsum("qs,qt->qst", left, right).reshape(counts.n_items, -1) for left, right in pairs]

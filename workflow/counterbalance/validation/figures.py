@@ -10,10 +10,10 @@ from counterbalance.report.canvas import drawing, new_figure, style_axes, svg_by
 from counterbalance.report.pictures import Picture
 from counterbalance.report.theme import SENTINEL
 from counterbalance.simulation.scenarios import SCENARIOS
-from counterbalance.validation.rows import COVERAGE_BAND, LEVEL_BAND, Band, coverage_rows, rejection_rows
+from counterbalance.validation.rows import COVERAGE_BAND, JOINT, LEVEL_BAND, Band, coverage_rows, rejection_rows
 
 _TESTS = ("relabelling.accuracy", "relabelling.picks", "recentred.accuracy", "chi2.published")
-_INTERVALS = ("V.corrected", "accuracy", "shape, all three", "V.published")
+_INTERVALS = ("V.corrected", "accuracy", JOINT, "V.published")
 _MARKERS = ("o", "s", "^", "x")
 
 

@@ -43,7 +43,7 @@ class Size:
 
 SIZES = {
     "small": Size("small", ("N3b", "N7", "C8"), (50,), 20, 100, 40, 10, 0, 0, 299),
-    "full": Size("full", tuple(SCENARIOS), (25, 50, 200), 100, 1000, 500, 400, 40, 500, 999),
+    "full": Size("full", tuple(SCENARIOS), (25, 50, 200), 100, 1000, 500, 500, 40, 500, 999),
 }
 _DETECTABLE = "detectable"
 _SHAPES = "shapes-"

@@ -7,22 +7,29 @@ import numpy as np
 import numpy.typing as npt
 
 from counterbalance.config import Analysis
-from counterbalance.designs.mcq.counts import Flags, Nats
-from counterbalance.simulation.respondent import Ints, consistency
+from counterbalance.contrasts.nats import label_logprobs
+from counterbalance.designs.mcq.counts import STATUSES, Nats
+from counterbalance.simulation.respondent import Ints
 from counterbalance.simulation.scenarios import Scenario
+from counterbalance.simulation.truths import nats_truth, steady_truth
 from counterbalance.stats.contingency import contingency_test
+from counterbalance.stats.counts import Array
+from counterbalance.stats.disagreement import Choices, disagreement
 from counterbalance.stats.estimate import Result
-from counterbalance.stats.logprob import label_logprobs
 from counterbalance.stats.multiplicity import holm
-from counterbalance.stats.proportions import clustered_shares, wilson
-from counterbalance.stats.published import classify_v0_1, classify_v0_2, run_level_bootstrap
+from counterbalance.stats.proportions import clustered_shares
+from counterbalance.stats.published import (
+    classify_v0_1,
+    classify_v0_2,
+    question_level_effects,
+    run_level_effects,
+)
 from counterbalance.stats.relabel import recentred_bootstrap, relabel_accuracy, relabel_picks
 from counterbalance.stats.shape import planned_contrasts
+from counterbalance.stats.steadiness import steadiness
 from counterbalance.stats.vcc import cluster_corrected_v
 
 Results = Mapping[str, Result]
-
-_SHAPES = ("shape.linear", "shape.first", "shape.last")
 
 
 class Tallied(Protocol):
@@ -39,9 +46,11 @@ class Tallied(Protocol):
     @property
     def wrong_picks(self) -> npt.NDArray[Any]: ...
     @property
-    def consistent(self) -> Flags | None: ...
+    def choices(self) -> Choices | None: ...
     @property
     def nats(self) -> Nats | None: ...
+    @property
+    def status(self) -> npt.NDArray[Any] | None: ...
 
 
 def measure(analysis: Analysis, counts: Tallied) -> dict[str, Result]:
@@ -49,7 +58,8 @@ def measure(analysis: Analysis, counts: Tallied) -> dict[str, Result]:
 
     The estimates also hold the smallest detectable V, which takes most of their time and is checked apart, and counts.
     """
-    return dict((*_shares(analysis, counts), *_tests(analysis, counts), *_nats(analysis, counts)))
+    parts = (_shares, _published, _tests, _steadiness, _nats)
+    return dict(found for part in parts for found in part(analysis, counts))
 
 
 def _shares(analysis: Analysis, counts: Tallied) -> Iterator[tuple[str, Result]]:
@@ -59,32 +69,57 @@ def _shares(analysis: Analysis, counts: Tallied) -> Iterator[tuple[str, Result]]
     for name, picks in (("picks", counts.picks), ("picks_when_wrong", counts.wrong_picks)):
         total = picks.sum(axis=1).astype(float)
         columns += [(f"{name}.slot_{s + 1}", picks[:, s].astype(float), total) for s in range(counts.k)]
+    if counts.status is not None:
+        columns += _status_columns(counts.status)
     found = clustered_shares(
         np.column_stack([hits for _, hits, _ in columns]),
         np.column_stack([n for _, _, n in columns]),
         level=analysis.level,
-        n_resamples=analysis.resamples,
-        seed=analysis.seed,
     )
     yield from zip((name for name, _, _ in columns), found, strict=True)
-    if counts.consistent is not None:
-        same = counts.consistent
-        yield "consistency", wilson(int(same.sum()), len(same), level=analysis.level)
+
+
+def _status_columns(status: npt.NDArray[Any]) -> Iterator[tuple[str, Array, Array]]:
+    """Yield name, hits and calls of each outcome that some call had; `status` has shape (units, statuses, slots)."""
+    asked = status.sum(axis=1).astype(float)
+    for code, name in enumerate(STATUSES):
+        hits = status[:, code].astype(float)
+        if hits.any():
+            yield f"status.{name}", hits.sum(axis=1), asked.sum(axis=1)
+            for s in range(hits.shape[1]):
+                yield f"status.{name}.slot_{s + 1}", hits[:, s], asked[:, s]
+
+
+def _steadiness(analysis: Analysis, counts: Tallied) -> Iterator[tuple[str, Result]]:
+    if counts.choices is not None:
+        yield from vars(steadiness(counts.choices, level=analysis.level)).items()
+        found = disagreement(counts.choices, level=analysis.level, n_resamples=analysis.resamples, seed=analysis.seed)
+        yield from ((f"disagreement.{name}", result) for name, result in vars(found).items())
+
+
+def _published(analysis: Analysis, counts: Tallied) -> Iterator[tuple[str, Result]]:
+    correct, scored, level, seed = counts.correct, counts.scored, analysis.level, analysis.seed
+    runs = run_level_effects(correct, scored, level=level, n_resamples=analysis.run_resamples, seed=seed)
+    items = question_level_effects(correct, scored, level=level, n_resamples=analysis.resamples, seed=seed)
+    yield "chi2.published", contingency_test(correct, scored).chi2
+    for of, suffix in ((runs, ""), (items, ".question")):
+        yield f"V.published{suffix}", of.v
+        yield f"V.bergsma{suffix}", of.bergsma
+        yield f"rho.published{suffix}", of.rho
 
 
 def _tests(analysis: Analysis, counts: Tallied) -> Iterator[tuple[str, Result]]:
     correct, scored, seed = counts.correct, counts.scored, analysis.seed
     level, draws, alpha = analysis.level, analysis.resamples, analysis.alpha
-    v, rho = run_level_bootstrap(correct, scored, level=level, n_resamples=analysis.run_resamples, seed=seed)
-    yield "chi2.published", contingency_test(correct, scored).chi2
-    yield "V.published", v
-    yield "rho.published", rho
+    accuracy = relabel_accuracy(correct, scored, n_draws=draws, seed=seed, alpha=alpha).result
     yield "V.corrected", cluster_corrected_v(correct, scored, level=level, n_resamples=draws, seed=seed)
-    yield "relabelling.accuracy", relabel_accuracy(correct, scored, n_draws=draws, seed=seed, alpha=alpha).result
+    yield "relabelling.accuracy", accuracy
     yield "relabelling.picks", relabel_picks(counts.picks, n_draws=draws, seed=seed, alpha=alpha).result
     yield "recentred.accuracy", recentred_bootstrap(correct, scored, n_resamples=draws, seed=seed)
-    shapes = planned_contrasts(correct, scored, level=level, n_resamples=draws, seed=seed)
-    yield from zip((*_SHAPES, "shape.label"), (shapes.linear, shapes.first, shapes.last, shapes.label), strict=True)
+    shapes = planned_contrasts(
+        correct, scored, level=level, alpha=alpha, n_resamples=draws, seed=seed, relabelling=accuracy
+    )
+    yield from ((f"shape.{name}", result) for name, result in vars(shapes).items())
 
 
 def _nats(analysis: Analysis, counts: Tallied) -> Iterator[tuple[str, Result]]:
@@ -95,12 +130,15 @@ def _nats(analysis: Analysis, counts: Tallied) -> Iterator[tuple[str, Result]]:
         counts.nats.option,
         counts.nats.logprobs,
         counts.nats.censored,
+        units=counts.nats.unit,
         level=analysis.level,
         n_resamples=analysis.resamples,
         seed=analysis.seed,
     )
-    for slot, result in enumerate(found.bonus, start=1):
-        yield f"slot_bonus.slot_{slot}", result
+    for slot, (mean, bonus, prior) in enumerate(zip(found.mean, found.bonus, found.prior, strict=True), start=1):
+        yield f"label_logprob.slot_{slot}", mean
+        yield f"slot_bonus.slot_{slot}", bonus
+        yield f"label_prior.slot_{slot}", prior
 
 
 def _p_below(name: str) -> Callable[[Analysis, Results], bool]:
@@ -156,17 +194,35 @@ REJECTIONS: Mapping[str, Callable[[Analysis, Results], bool]] = {
 def truths(scenario: Scenario, orders: Ints) -> dict[str, float]:
     """Return the population's value of each quantity that has one to be compared with; `orders` are those asked."""
     truth, slots = scenario.population, range(scenario.nuisance.k)
-    values = {"accuracy": truth.accuracy, "V.published": truth.v, "V.corrected": truth.v}
+    values = {"accuracy": truth.accuracy, "V.corrected": truth.v}
     for s in slots:
         values[f"accuracy.slot_{s + 1}"] = float(truth.correct[s])
         values[f"picks.slot_{s + 1}"] = float(truth.picks[s])
         values[f"picks_when_wrong.slot_{s + 1}"] = float(truth.wrong_picks[s])
     values |= {f"shape.{name}": value for name, value in truth.contrasts.items()}
-    if scenario.balanced_slot is None:
-        values["rho.published"] = truth.rho
-    if scenario.refusal_rate == 0:
-        values["consistency"] = consistency(scenario.respondent, orders)
+    for level in ("", ".question"):
+        values[f"V.published{level}"] = values[f"V.bergsma{level}"] = truth.v
+        if scenario.balanced_slot is None:
+            values[f"rho.published{level}"] = truth.rho
+    values |= _steady(scenario, orders)
+    if scenario.refusal_rate > 0:
+        for status, share in (("ok", 1 - scenario.refusal_rate), ("refused", scenario.refusal_rate)):
+            values |= {f"status.{status}": share} | {f"status.{status}.slot_{s + 1}": share for s in slots}
     if scenario.read == "logprob":
-        bonus = np.asarray(scenario.nuisance.slot_bonus)
-        values |= {f"slot_bonus.slot_{s + 1}": float(bonus[s] - bonus.mean()) for s in slots}
+        nats = nats_truth(scenario.respondent, orders)
+        for name, by_slot in (("label_logprob", nats.mean), ("slot_bonus", nats.bonus), ("label_prior", nats.prior)):
+            values |= {f"{name}.slot_{s + 1}": float(by_slot[s]) for s in slots}
+    return values
+
+
+def _steady(scenario: Scenario, orders: Ints) -> dict[str, float]:
+    found = steady_truth(scenario.respondent, orders, repeats=scenario.repeats)
+    values = {"disagreement.other_order": found.other_order}
+    # What all of an item's calls do depends on how many were answered.
+    if scenario.refusal_rate == 0:
+        values |= {"consistency": found.consistency, "flip_rate": 1 - found.consistency}
+        values["usual_share"] = found.usual_share
+    if scenario.repeats > 1:
+        values["disagreement.same_order"] = found.same_order
+        values["disagreement.excess"] = found.other_order - found.same_order
     return values

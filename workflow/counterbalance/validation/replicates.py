@@ -11,10 +11,11 @@ import numpy as np
 from counterbalance.arrangements import Scheme
 from counterbalance.canonical import Json
 from counterbalance.config import Analysis
-from counterbalance.designs.mcq.counts import Flags, count_strata
+from counterbalance.designs.mcq.counts import count_strata
 from counterbalance.simulation.cells import PlantedCell, planted_cell
 from counterbalance.simulation.respondent import Array, choose, tally, utilities
 from counterbalance.simulation.scenarios import ReadKind, Scenario, read_settings
+from counterbalance.stats.disagreement import Choices
 from counterbalance.stats.estimate import Result
 from counterbalance.validation.measure import REJECTIONS, Tallied, measure, truths
 
@@ -103,8 +104,9 @@ class DrawnCell:
     scored: Array
     picks: Array
     wrong_picks: Array
-    consistent: Flags
+    choices: Choices
     nats: None = None
+    status: None = None
 
 
 def run_scenario(
@@ -143,14 +145,14 @@ def run_scenario(
 
 
 @cache
-def _fixed_cell(scheme: Scheme, n_items: int, read: ReadKind) -> PlantedCell:
-    return planted_cell(scheme, n_items=n_items, read=read_settings(read))
+def _fixed_cell(scheme: Scheme, n_items: int, read: ReadKind, repeats: int) -> PlantedCell:
+    return planted_cell(scheme, n_items=n_items, read=read_settings(read), repeats=repeats)
 
 
 def _cell(scenario: Scenario, seed: int) -> PlantedCell:
     """Return the trials; drawn orders are drawn anew, since a test is right over draws and not for one of them."""
     if scenario.scheme != "sampled":
-        return _fixed_cell(scenario.scheme, scenario.n_items, scenario.read)
+        return _fixed_cell(scenario.scheme, scenario.n_items, scenario.read, scenario.repeats)
     return planted_cell(
         scenario.scheme, scenario.n_orders, n_items=scenario.n_items, read=read_settings(scenario.read), seed=seed
     )
@@ -169,6 +171,9 @@ def _drawn(scenario: Scenario, replicates: int, seed: int) -> Iterator[Tallied]:
         orders = _cell(scenario, seed + start).orders
         effects = able.effects(min(at_once, replicates - start), len(orders), rng)
         found = tally(choose(utilities(effects, orders), able.call_noise, rng), orders)
+        items, calls, _ = orders.shape
+        item, order = np.divmod(np.arange(items * calls), calls)
+        once = np.zeros(items * calls, dtype=bool)
         for number in range(len(effects)):
             yield DrawnCell(
                 k=able.k,
@@ -176,7 +181,7 @@ def _drawn(scenario: Scenario, replicates: int, seed: int) -> Iterator[Tallied]:
                 scored=found.n,
                 picks=found.picks[number],
                 wrong_picks=found.wrong_picks[number],
-                consistent=found.consistent[number],
+                choices=Choices(item, item, order // scenario.repeats, found.option[number].ravel(), once),
             )
 
 
@@ -184,7 +189,7 @@ def _count(counted: ScenarioCounts, found: Mapping[str, Result], analysis: Analy
     for name, rejects in REJECTIONS.items():
         counted.rejected[name] += rejects(analysis, found)
     covers = {name: coverage.add(found[name]) for name, coverage in counted.coverage.items()}
-    shapes = [covers[name] for name in covers if name.startswith("shape.")]
+    shapes = [covered for name, covered in covers.items() if name.startswith("shape.")]
     if None not in shapes:
         counted.jointly["n"] += 1
         counted.jointly["covered"] += all(shapes)

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from counterbalance.simulation.scenarios import SCENARIOS
+from counterbalance.simulation.scenarios import SCENARIOS, Shape
 from counterbalance.stats.proportions import wilson
+from counterbalance.stats.shape import ShapeLabel
 from counterbalance.validation.measure import REJECTIONS
 
 Word = Literal["holds", "unclear", "conservative", "liberal", "too narrow", "too wide", "exception", "power", "-"]
@@ -17,8 +18,18 @@ LEVEL_BANDS: Mapping[str, Band] = {"bias": (0.02, 0.07), "V.corrected > 0": (0.0
 """Holm over two related tests rejects less than each; one end of a 95% interval misses with .025."""
 
 PUBLISHED_TESTS = ("chi2.published", "mechanism.v0_2", "mechanism.v0_1")
-PUBLISHED_INTERVALS = ("V.published", "rho.published")
-JOINT = "shape, all three"
+PUBLISHED_INTERVALS = tuple(
+    f"{name}{level}" for level in ("", ".question") for name in ("V.published", "V.bergsma", "rho.published")
+)
+JOINT = "shape, jointly"
+
+_RIGHT: Mapping[Shape, ShapeLabel] = {
+    "monotone": "linear_decline",
+    "first_boost": "first_boost",
+    "last_drop": "last_drop",
+    "middle_drop": "middle_drop",
+    "null": "inactive",
+}
 
 
 @dataclass(frozen=True)
@@ -115,6 +126,14 @@ def _coverage_row(scenario: str, quantity: str, parts: Sequence[Mapping[str, Any
     return CoverageRow(
         scenario, quantity, covered, n, rate, low, high, absent, **sides, bias=bias, width=width, word=word
     )
+
+
+def right_and_wrong(row: Mapping[str, Any]) -> tuple[int, int]:
+    """Return how many labels of a row of the confusion table are right, and how many say what is not so."""
+    own = _RIGHT[row["shape"]]
+    labels: Mapping[str, int] = row["labels"]
+    silent = {own, "inactive"} | (set() if row["shape"] == "null" else {"undetermined"})
+    return labels.get(own, 0), sum(count for label, count in labels.items() if label not in silent)
 
 
 def share(hits: float, n: float) -> tuple[float, float, float]:

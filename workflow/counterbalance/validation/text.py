@@ -15,6 +15,7 @@ from counterbalance.validation.rows import (
     RejectionRow,
     coverage_rows,
     rejection_rows,
+    right_and_wrong,
     share,
 )
 
@@ -29,20 +30,29 @@ _MARKS = {
     "too wide": " (high)",
     "-": "",
 }
-_COVERAGE_ORDER = (
-    "V.corrected",
+_EFFECTS = ("V.corrected", "shape.linear", "shape.first", "shape.last", "shape.middle", JOINT)
+_SHARES = (
     "accuracy",
     "accuracy.slot",
     "picks.slot",
     "picks_when_wrong.slot",
     "consistency",
-    "shape.linear",
-    "shape.first",
-    "shape.last",
-    JOINT,
-    "slot_bonus.slot",
-    *PUBLISHED_INTERVALS,
+    "flip_rate",
+    "usual_share",
+    "disagreement.other_order",
 )
+_RARE = (
+    "disagreement.same_order",
+    "disagreement.excess",
+    "label_logprob.slot",
+    "slot_bonus.slot",
+    "label_prior.slot",
+    "status.ok",
+    "status.ok.slot",
+    "status.refused",
+    "status.refused.slot",
+)
+_COVERAGE_ORDER = (*_EFFECTS, *_SHARES, *_RARE, *PUBLISHED_INTERVALS)
 
 
 def study_markdown(study: Mapping[str, Any]) -> str:
@@ -57,7 +67,8 @@ def study_markdown(study: Mapping[str, Any]) -> str:
         "### Type I error\n\n" + _level_intro(study) + "\n\n" + _tests_table(nulls, tests, scenarios),
         *_exceptions(nulls),
         "### Power\n\n" + _tests_table(planted, tests, scenarios),
-        "### Coverage of 95% intervals\n\n" + _coverage_table([*nulls, *planted], coverage),
+        "### Coverage of 95% intervals\n\n" + _coverage_intro(),
+        *_coverage_tables([*nulls, *planted], coverage),
     ]
     if study["shapes"]:
         parts.append("### Labels of planted shapes\n\n" + _shapes_table(study["shapes"]))
@@ -154,17 +165,32 @@ def _exceptions(scenarios: Sequence[Scenario]) -> list[str]:
     return ["Exceptions that are known and why:\n\n" + "\n".join(lines)] if lines else []
 
 
-def _coverage_table(scenarios: Sequence[Scenario], rows: Sequence[CoverageRow]) -> str:
-    found = {(row.scenario, row.quantity): row for row in rows}
-    shown = [name for name in _COVERAGE_ORDER if any(row.quantity == name for row in rows)]
+def _coverage_intro() -> str:
     low, high = COVERAGE_BAND
-    lines = [
-        f"Band {low:g} to {high:g}; slots pooled; the shape contrasts are simultaneous, so that `{JOINT}` is what has "
-        "to reach .95. A share in brackets: replicates without an interval.",
-        "",
-        f"| scenario | {' | '.join(shown)} |",
-        f"|---|{'---|' * len(shown)}",
-    ]
+    return (
+        f"Band {low:g} to {high:g}; slots pooled; the shape contrasts are simultaneous, so `{JOINT}` is what has to "
+        "reach .95. A share in brackets: replicates without an interval."
+    )
+
+
+def _coverage_tables(scenarios: Sequence[Scenario], rows: Sequence[CoverageRow]) -> Iterator[str]:
+    found = {(row.scenario, row.quantity): row for row in rows}
+    for title, names in (
+        ("Effects of slot", _EFFECTS),
+        ("Shares and steadiness", _SHARES),
+        ("Where they apply: calls repeated, label probabilities, refusals", _RARE),
+        ("As published, for comparison", PUBLISHED_INTERVALS),
+    ):
+        shown = [name for name in names if any(row.quantity == name for row in rows)]
+        having = [each for each in scenarios if any((each.name, name) in found for name in shown)]
+        if having:
+            yield f"#### {title}\n\n" + _coverage_table(having, shown, found)
+
+
+def _coverage_table(
+    scenarios: Sequence[Scenario], shown: Sequence[str], found: Mapping[tuple[str, str], CoverageRow]
+) -> str:
+    lines = [f"| scenario | {' | '.join(shown)} |", f"|---|{'---|' * len(shown)}"]
     for scenario in scenarios:
         cells = [_coverage_cell(found.get((scenario.name, name))) for name in shown]
         lines.append(f"| {scenario.name}: {scenario.what} | {' | '.join(cells)} |")
@@ -180,13 +206,24 @@ def _coverage_cell(row: CoverageRow | None) -> str:
 
 def _shapes_table(rows: Sequence[Mapping[str, Any]]) -> str:
     labels = sorted({label for row in rows for label in row["labels"]})
-    lines = [f"| planted | V | items | n | {' | '.join(labels)} |", f"|---|---|---|---|{'---|' * len(labels)}"]
+    lines = [
+        "`right`: the planted shape by its name, and `inactive` without one. `wrong`: another name, or `other_shape`; "
+        "without a shape, anything but `inactive`.",
+        "",
+        f"| planted | V | items | n | right | wrong | {' | '.join(labels)} |",
+        f"|---|---|---|---|---|---|{'---|' * len(labels)}",
+    ]
     for row in sorted(rows, key=lambda row: row["n_items"]):
-        shares = [row["labels"].get(label, 0) / row["replicates"] for label in labels]
+        counts, n = row["labels"], row["replicates"]
+        shares = [counts.get(label, 0) / n for label in labels]
         size = f" {row['size']:g}" if row["size"] else ""
         cells = " | ".join(_number(value) if value else "" for value in shares)
         name = f"{row['shape'].replace('_', ' ')}{size}"
-        lines.append(f"| {name} | {_number(row['v'])} | {row['n_items']} | {row['replicates']} | {cells} |")
+        right, wrong = right_and_wrong(row)
+        lines.append(
+            f"| {name} | {_number(row['v'])} | {row['n_items']} | {n} | {_number(right / n)} | {_number(wrong / n)} | "
+            f"{cells} |"
+        )
     return "\n".join(lines)
 
 
