@@ -84,3 +84,13 @@ def test_examples_take_the_experiments_labels() -> None:
     assert {example.answer_label for example in arranged} == {"1", "2"}
     with pytest.raises(ConfigError, match=r"e\.yaml, example 1: 3 options but only 2 labels"):
         arrange_examples(solved(2, 3), ["1", "2"], 1, "e.yaml")
+
+
+@pytest.mark.parametrize("moved", range(4))
+def test_moved_answers_stay_right_and_go_round(moved) -> None:
+    items = solved(5, 4)
+    plain, shifted = arrange_examples(items, None, 3, "e"), arrange_examples(items, None, 3, "e", moved=moved)
+    for item, before, after in zip(items, plain, shifted, strict=True):
+        assert (ord(after.answer_label) - ord(before.answer_label)) % 4 == moved
+        assert {option.label: option.text for option in after.options}[after.answer_label] == item.options[item.answer]
+        assert sorted(option.text for option in after.options) == sorted(item.options)

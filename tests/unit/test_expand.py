@@ -169,6 +169,29 @@ def test_solved_examples_come_before_the_item_and_are_the_same_for_all(make_stud
     assert starts in ({"one? A 1"}, {"one? B 1"})
 
 
+def test_drawn_example_slots_favour_no_label_and_follow_the_order_alone(make_study, tmp_path) -> None:
+    """With one example of three options and 240 prompts each label is its answer in 80 of them, give or take 7."""
+    (tmp_path / "e.yaml").write_text("- {question: 'q?', options: [x, y, z], answer: 2}\n", encoding="utf-8")
+    block = "{% for e in examples %}{{ e.question }} {{ e.answer_label }} {{ e.answer_text }}\n{% endfor %}"
+    drawn = ("style: plain}", "style: plain, examples: e.yaml, example_slots: drawn}")
+    table = items(*(f"i{number:02d}" for number in range(40)))
+    every = trials(make_study(drawn, template=block + TEMPLATE), table)
+    answers = Counter(json.loads(str(row["prompt"]))["text"].split()[1] for row in every)
+    assert set(answers) == set("ABC")
+    assert max(answers.values()) - min(answers.values()) < 45
+    assert all(" z\n" in json.loads(str(row["prompt"]))["text"] for row in every)
+    # Another scheme asks the same prompt for the same order, so that a scout's reply serves the sweep.
+    scheme = ("kind: generate}", "kind: generate}\n    arrangement: {scheme: identity_reverse}")
+    of_order = {(row["item_id"], tuple(row["arrangement"])): row["prompt"] for row in every}
+    for row in trials(make_study(drawn, scheme, template=block + TEMPLATE), table):
+        assert row["prompt"] == of_order[row["item_id"], tuple(row["arrangement"])]
+
+
+def test_drawn_example_slots_need_examples(make_study) -> None:
+    with pytest.raises(ConfigError, match="needs `examples`"):
+        make_study(("style: plain}", "style: plain, example_slots: drawn}"))
+
+
 def test_an_item_that_is_its_own_example_is_refused(make_study, tmp_path) -> None:
     (tmp_path / "e.yaml").write_text("- {question: 'i1?', options: [i1 text 2, i1 text 1, i1 text 3], answer: 0}\n")
     study = make_study(("style: plain}", "style: plain, examples: e.yaml}"), template="{{ examples }}" + TEMPLATE)

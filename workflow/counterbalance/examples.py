@@ -43,7 +43,9 @@ def read_examples(path: Path, name: str) -> list[SolvedItem]:
     return [_solved(entry, f"{name} line {lines[(index,)]}") for index, entry in enumerate(value)]
 
 
-def arrange_examples(solved: Sequence[SolvedItem], labels: Sequence[str] | None, seed: int, name: str) -> list[Example]:
+def arrange_examples(
+    solved: Sequence[SolvedItem], labels: Sequence[str] | None, seed: int, name: str, *, moved: int = 0
+) -> list[Example]:
     """Give every example an order of its options.
 
     Each correct option goes to one of the slots that were correct least often so far, so that among equally long
@@ -60,6 +62,8 @@ def arrange_examples(solved: Sequence[SolvedItem], labels: Sequence[str] | None,
         The study's.
     name
         The file, for messages.
+    moved
+        By how many slots every correct option is moved on, from the last to the first.
     """
     used: Counter[int] = Counter()
     arranged = []
@@ -68,6 +72,7 @@ def arrange_examples(solved: Sequence[SolvedItem], labels: Sequence[str] | None,
         slots = range(len(item.options))
         gold = min(slots, key=lambda slot: (used[slot], sha256_json([*key, slot])))
         used[gold] += 1
+        gold = (gold + moved) % len(slots)
         wrong = [text for index, text in enumerate(item.options) if index != item.answer]
         texts = sorted(wrong, key=lambda text: sha256_json([*key, text]))
         texts.insert(gold, item.options[item.answer])

@@ -31,21 +31,19 @@ STAGES = (
 
 
 _DOORS = {
-    "expand": "expand",
-    "scout-trials": "expand",
-    "scout": "score",
-    "score": "score",
-    "contrast": "estimate",
-    "combine": "verdict",
+    "expand": ["expand"],
+    "scout-trials": ["expand"],
+    "scout": ["score"],
+    "score": ["score"],
+    "contrast": ["estimate"],
+    "combine": ["verdict", "compare"],
 }
 
 
 def code_modules(stage: str) -> list[str]:
-    """Return the modules where a stage's code starts: its own, and its door in every design."""
-    modules = [f"stages.{_MODULES.get(stage, stage)}"]
-    if stage in _DOORS:
-        modules += [f"designs.{design}.{_DOORS[stage]}" for design in DESIGNS]
-    return modules
+    """Return the modules where a stage's code starts: its own, and its doors in every design."""
+    doors = [f"designs.{design}.{door}" for door in _DOORS.get(stage, []) for design in DESIGNS]
+    return [f"stages.{_MODULES.get(stage, stage)}", *doors]
 
 
 def code_sha256(stage: str) -> str:
@@ -84,13 +82,14 @@ def _prepare(study: Study, names: dict[str, str]) -> Json:
 def _expand(study: Study, names: dict[str, str]) -> Json:
     experiment = study.experiment(names["experiment"])
     keys = {"id", "design", "prompt", "read", "arrangement", "crossing", "repeats", "repeat_share"}
-    contrasts = study.config.analysis.contrasts
+    analysis = study.config.analysis
+    contrasts = {"crossing": analysis.contrasts, "mcq": analysis.slot_contrasts}.get(experiment.design)
     return {
         "seed": study.config.seed,
         "experiment": experiment.model_dump(mode="json", include=keys),
         "max_arrangements": study.config.limits.max_arrangements,
         # Its expansion checks them, before anything is frozen.
-        "contrasts": contrasts.model_dump(mode="json") if contrasts and experiment.design == "crossing" else None,
+        "contrasts": contrasts.model_dump(mode="json") if contrasts else None,
     }
 
 

@@ -1,6 +1,6 @@
 # Contrast: estimates per cell, then the family's correction and the verdict on every prediction.
 #
-# Needs:  outcomes; for the predictions, the frozen record.
+# Needs:  outcomes, those of two experiments where one is compared with the other; for the predictions, the frozen record.
 # Leaves: cells/EXPERIMENT/MODEL/DATASET.parquet, estimates.parquet, predictions.parquet.
 
 
@@ -27,6 +27,7 @@ rule estimate_cell:
 rule combine_estimates:
     input:
         cells=cell_estimates,
+        compared=compared_outcomes,
         scouts=[f"{RESULTS}/scout/summary.json"] if SCOUTED else [],
         frozen=frozen_record,
     output:

@@ -11,6 +11,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from counterbalance.config import load_study
+from counterbalance.designs.pairs import compared_cells
 from counterbalance.errors import CounterbalanceError
 from counterbalance.prereg.gate import check_gate, plan_hash
 from counterbalance.rerun import rerun_key
@@ -90,16 +91,25 @@ def scout_decision(wildcards):
     return ancient(f"{RESULTS}/scout/decisions/{cell}.json")
 
 
+def kept_cells():
+    """Every cell; those that are kept, once all scouts have decided."""
+    if not SCOUTED:
+        return CELLS
+    checkpoints.decide_cells.get()
+    return swept_cells(study)
+
+
 def cell_estimates(wildcards):
-    """The estimates of every cell; of those that are kept, once all scouts have decided."""
-    cells = CELLS
-    if SCOUTED:
-        checkpoints.decide_cells.get()
-        cells = swept_cells(study)
-    return [f"{RESULTS}/cells/{c.name}.parquet" for c in cells]
+    """The estimates of every cell that is asked."""
+    return [f"{RESULTS}/cells/{c.name}.parquet" for c in kept_cells()]
+
+
+def compared_outcomes(wildcards):
+    """The outcomes of the cells that are compared with one another."""
+    return [f"{RESULTS}/outcomes/{c.name}.parquet" for c in compared_cells(study, kept_cells())]
 
 
 def prompt_files(wildcards):
     """The experiment's template and, where named, its solved examples."""
     prompt = study.experiment(wildcards.experiment).prompt
-    return [prompt.template] + ([prompt.examples] if prompt.examples else [])
+    return [name for name in (prompt.template, prompt.examples) if name]

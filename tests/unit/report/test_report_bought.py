@@ -169,6 +169,24 @@ def interrupted(table, **more) -> Bought:
     return bought(sessions={int(s): int(n) for s, n in zip(sessions, counts, strict=True)}, answers=table, **more)
 
 
+def crossing_cell() -> Cell:
+    cell = make_cell()
+    settings = {"design": "crossing", "crossing": {"cues": ["now"]}}
+    return replace(cell, experiment=Experiment.model_validate(cell.experiment.model_dump() | settings))
+
+
+def between_blocks(table) -> pa.Table:
+    """Answers of a crossing: two blocks, and none of them right or wrong."""
+    n = table.num_rows
+    columns = {"n_options": [2] * n, "gold_slot": pa.nulls(n, pa.int64()), "correct": pa.nulls(n, pa.bool_())}
+    slots = {"slot": [slot % 2 for slot in table.column("slot").to_pylist()]}
+    return pa.table({name: table.column(name) for name in table.column_names} | columns | slots)
+
+
+def views(*arguments):
+    return [view for table in view_interruptions(*arguments) for view in table.rows]
+
+
 RNG = np.random.default_rng(4)
 SESSION = RNG.permutation(np.repeat([1, 2], [180, 120]))
 FACTS = {"sessions": [{"session": 1, "ended_because": "out of funds", "calls": 180}, {"session": 2, "calls": 120}]}
@@ -176,18 +194,18 @@ FACTS = {"sessions": [{"session": 1, "ended_because": "out of funds", "calls": 1
 
 def test_an_interruption_that_changed_nothing_is_told_with_both_numbers() -> None:
     right = RNG.random(300) < 0.7
-    (view,) = view_interruptions([interrupted(answers(SESSION, right), facts=FACTS)], QUICK)
+    (view,) = views([interrupted(answers(SESSION, right), facts=FACTS)], QUICK)
     assert view.words.startswith("First interruption: out of funds. The calls were asked in an order drawn by the seed")
     assert "differ no more than chance makes them" in view.words
     assert view.before.startswith("180 answers on 20 items, ")
     assert view.after.startswith("120 answers on 20 items, ")
     by_hand = 100 * (right[SESSION == 2].mean() - right[SESSION == 1].mean())
-    assert view.accuracy.startswith(f"{by_hand:+.1f} [".replace("-", "−"))
+    assert view.differences[0].startswith(f"{by_hand:+.1f} [".replace("-", "−"))
 
 
 def test_a_change_at_the_interruption_is_found() -> None:
     right = RNG.random(300) < np.where(SESSION == 1, 0.95, 0.5)
-    (view,) = view_interruptions([interrupted(answers(SESSION, right), facts=FACTS)], QUICK)
+    (view,) = views([interrupted(answers(SESSION, right), facts=FACTS)], QUICK)
     assert "and yet accuracy" in view.words
     assert "the cell mixes both" in view.words
 
@@ -196,13 +214,13 @@ def test_extra_calls_of_the_repeat_floor_are_left_out() -> None:
     right = RNG.random(300) < 0.7
     table = answers(SESSION, right)
     extra = table.set_column(2, "extra", pa.array([place < 50 for place in range(300)]))
-    (view,) = view_interruptions([interrupted(extra, facts=FACTS)], QUICK)
+    (view,) = views([interrupted(extra, facts=FACTS)], QUICK)
     assert view.before.startswith(f"{int((SESSION[50:] == 1).sum())} answers")
 
 
 def test_few_answers_tell_nothing_and_it_says_so() -> None:
     session = np.repeat([1, 2], [280, 20])
-    (view,) = view_interruptions([interrupted(answers(session, RNG.random(300) < 0.7))], QUICK)
+    (view,) = views([interrupted(answers(session, RNG.random(300) < 0.7))], QUICK)
     assert "Too few answers on one side (280 and 20)" in view.words
     assert "chance" not in view.words
     assert view.words.startswith("First interruption: not written down, as when the process was killed.")
@@ -210,23 +228,23 @@ def test_few_answers_tell_nothing_and_it_says_so() -> None:
 
 def test_a_cell_asked_item_by_item_gets_no_test() -> None:
     table = answers(np.sort(SESSION), RNG.random(300) < 0.7)
-    (view,) = view_interruptions([interrupted(table, facts={**FACTS, "call_order": "prefix"})], QUICK)
+    (view,) = views([interrupted(table, facts={**FACTS, "call_order": "prefix"})], QUICK)
     assert "hold different items" in view.words
     assert "p =" not in view.words
 
 
 def test_the_preflight_s_one_call_is_no_interruption() -> None:
     once = np.repeat([1, 2], [1, 299])
-    assert view_interruptions([interrupted(answers(once, RNG.random(300) < 0.7))], QUICK) == []
+    assert views([interrupted(answers(once, RNG.random(300) < 0.7))], QUICK) == []
     twice = np.concatenate([[1], RNG.permutation(np.repeat([2, 3], [150, 149]))])
-    (view,) = view_interruptions([interrupted(answers(twice, RNG.random(300) < 0.7))], QUICK)
+    (view,) = views([interrupted(answers(twice, RNG.random(300) < 0.7))], QUICK)
     assert view.before.startswith("151 answers")
 
 
 def test_many_interruptions_are_judged_together() -> None:
     # The best of 25 tests is small by chance; Holm's correction knows.
     cells = [interrupted(answers(SESSION, RNG.random(300) < 0.7), facts=FACTS) for _ in range(25)]
-    assert not [view for view in view_interruptions(cells, QUICK) if "and yet" in view.words]
+    assert not [view for view in views(cells, QUICK) if "and yet" in view.words]
 
 
 @pytest.mark.parametrize("order", ["interleaved", "prefix"])
@@ -252,3 +270,19 @@ def test_the_page_of_an_uninterrupted_study_has_no_such_table(small) -> None:
     assert "every call was answered" in html
     for claim in ("deterministic", "reproducible replies"):
         assert claim not in html
+
+
+def test_each_design_is_told_in_its_own_words() -> None:
+    table = answers(SESSION, RNG.random(300) < 0.7)
+    (asked,) = view_interruptions([interrupted(table, facts=FACTS)], QUICK)
+    assert asked.heads == ["Accuracy", "Picks by slot"]
+    of_crossing = interrupted(between_blocks(table), cell=crossing_cell(), facts=FACTS)
+    (found,) = view_interruptions([of_crossing], QUICK)
+    assert found.heads == ["Choices of block"]
+    (row,) = found.rows
+    (differences,) = row.differences
+    assert differences.startswith("first block ")
+    assert "; second block " in differences
+    assert "for choices of block" in row.words
+    assert "accuracy" not in row.words
+    assert "slot" not in row.words

@@ -132,6 +132,10 @@ def test_a_cell_that_its_scout_left_out_says_so(small: Sources) -> None:
     assert "1 was not asked after its scout" in main.words
     assert "Not asked: left out after its scout, by the rule of the frozen plan" in main.words
     assert "Answers by position: not asked. Not asked, as the frozen plan foresees" in main.words
+    # What was never asked is not called missing, cell by cell and number by number.
+    assert "Not asked, and so without numbers" in main.words
+    assert "not computed for this cell" not in main.words
+    assert "left out after its scout" in region(main, "All cells of letters").words
     assert "Not asked" not in main_of(build_report(small).html).words
 
 

@@ -26,7 +26,7 @@ def test_report_and_figures_are_written_with_records(tmp_path: Path) -> None:
     used = {entry.path for entry in record.materials}
     assert {"results/sample/estimates.parquet", "results/sample/items/copying.parquet"} <= used
     assert {"preregistration/frozen/sample-1.json", "preregistration/frozen/sample-2.json"} <= used
-    names = ("crossing.html.j2", "mcq.html.j2", "parts.html.j2", "report.html.j2", "style.css.j2")
+    names = ("crossing.html.j2", "mcq.html.j2", "parts.html.j2", "planned.html.j2", "report.html.j2", "style.css.j2")
     assert set(record.facts["templates"]) == set(names)
     figures = [entry for entry in study.layout.figures.iterdir() if entry.suffix in (".svg", ".png")]
     # The cover twice, the plot of all cells, and of one cell in two experiments five.

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from counterbalance.contrasts.nats import label_logprobs
 from counterbalance.errors import InputError
-from counterbalance.stats.logprob import label_logprobs
 from counterbalance.stats.resampling import bca_means
 
 ROTATIONS = [(0, 1, 2), (1, 2, 0), (2, 0, 1)]

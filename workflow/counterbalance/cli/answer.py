@@ -28,6 +28,9 @@ def answer(study: Study) -> None:
         for line in _table(design, cells, values):
             click.echo(line)
         click.echo("")
+    published = [cell.name for cell in study.cells() if cell.model.vendor == "cells"]
+    if published:
+        click.echo(f"published cells, for which no model was asked: {', '.join(published)}\n")
     for row in predictions.to_pylist():
         click.echo(f"{row['prediction']:<4} {row['verdict']:<14} {row['reason']}")
     if predictions.num_rows == 0:

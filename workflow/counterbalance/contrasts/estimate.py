@@ -56,7 +56,7 @@ class Estimate:
     estimate, sd
         Mean, and standard deviation with n - 1; None where undefined.
     n
-        Items.
+        Items, or the units that items were joined to because they share a source.
     intervals
         One for each level.
     p
@@ -101,37 +101,63 @@ class Estimate:
         return (self.n_negative if self.estimate < 0 else self.n_positive) / self.n
 
 
-def estimate_means(series: Sequence[Array], bounds: Sequence[float | None], resampling: Resampling) -> list[Estimate]:
-    """Estimate the mean of each series, all series of one length from one set of resamples.
+def estimate_means(
+    series: Sequence[Array],
+    bounds: Sequence[float | None],
+    resampling: Resampling,
+    sizes: Sequence[Array | None] | None = None,
+) -> list[Estimate]:
+    """Estimate the mean of each series, all series of one length and sizes from one set of resamples.
 
     Parameters
     ----------
     series
         One value for each item, in the order that the seed reproduces. Series may differ in length.
     bounds
-        For each series the bound of its equivalence test; None where a test against zero makes no sense (ratios).
+        For each series the bound of its equivalence test; None where a test against zero makes no sense (ratios), and
+        then there is no sign-flip test either.
+    sizes
+        For each series None, or how many items each of its values is the mean of: values are then units of items that
+        share a source. Units are resampled and flipped, and the mean is that over items.
 
     Raises
     ------
     InputError
-        If there is not one bound for each series, and for values that are not finite.
+        If there is not one bound, and one entry of `sizes`, for each series, and for values that are not finite.
+
+    Notes
+    -----
+    With sizes m over M items in G units, the equivalence test uses the standard error of a ratio,
+    G / (G - 1) * sum (m (value - mean))^2 / M^2 under the root. Source: Cochran (1977), Sampling Techniques, section
+    6.4. With one item each it is the plain one.
     """
-    if len(series) != len(bounds):
-        raise InputError(f"{len(series)} series and {len(bounds)} bounds; expected one bound for each series")
+    joined = [None] * len(series) if sizes is None else list(sizes)
+    if not len(series) == len(bounds) == len(joined):
+        raise InputError(
+            f"{len(series)} series and {len(bounds)} bounds, {len(joined)} sizes; expected one of each for each series"
+        )
     found: dict[int, Estimate] = {}
-    for n in dict.fromkeys(len(row) for row in series):
-        places = [place for place, row in enumerate(series) if len(row) == n]
-        table = np.array([series[place] for place in places], dtype=np.float64).reshape(len(places), n)
+    keys = [(len(row), None if size is None else size.tobytes()) for row, size in zip(series, joined, strict=True)]
+    for key in dict.fromkeys(keys):
+        places = [place for place, other in enumerate(keys) if other == key]
+        size = joined[places[0]]
+        table = np.array([series[place] for place in places], dtype=np.float64).reshape(len(places), key[0])
         intervals = bca_means_at_levels(
             table,
             levels=resampling.levels,
             n_resamples=resampling.n_resamples,
             seed=resampling.seed,
             stream=resampling.stream,
+            items=size,
         )
-        flips = sign_flip_means(table, n_draws=resampling.n_resamples, seed=resampling.seed)
-        for place, row, results, flip in zip(places, table, intervals, flips, strict=True):
-            found[place] = _estimate(row, results, flip, bounds[place], resampling.levels)
+        tested = [row for row, place in enumerate(places) if bounds[place] is not None]
+        sums = table[tested] if size is None else table[tested] * size
+        flips = sign_flip_means(sums, n_draws=resampling.n_resamples, seed=resampling.seed) if tested else []
+        p_of = {row: flip.p for row, flip in zip(tested, flips, strict=True)}
+        for row, place in enumerate(places):
+            values, bound = table[row], bounds[place]
+            p_tost = None if bound is None else tost_mean(_of_items(values, size), bound).p
+            found[place] = _estimate(values, intervals[row], p_of.get(row), p_tost, bound, resampling.levels)
     return [found[place] for place in range(len(series))]
 
 
@@ -144,8 +170,21 @@ def without_estimate(resampling: Resampling, reason: str) -> Estimate:
     )
 
 
+def _of_items(values: Array, sizes: Array | None) -> Array:
+    """Return numbers whose mean and plain standard error are those of the mean over items."""
+    if sizes is None or not len(values):
+        return values
+    mean = float(values @ sizes / sizes.sum())
+    return np.asarray(mean + len(values) / sizes.sum() * sizes * (values - mean))
+
+
 def _estimate(
-    row: Array, results: Sequence[Result], flip: Result, bound: float | None, levels: Sequence[float]
+    row: Array,
+    results: Sequence[Result],
+    p: float | None,
+    p_tost: float | None,
+    bound: float | None,
+    levels: Sequence[float],
 ) -> Estimate:
     n, first = len(row), results[0]
     evaluation, reason = _judged(n, first)
@@ -154,8 +193,8 @@ def _estimate(
         sd=float(row.std(ddof=1)) if n > 1 else None,
         n=n,
         intervals=tuple(Interval(level, found.low, found.high) for level, found in zip(levels, results, strict=True)),
-        p=None if bound is None else flip.p,
-        p_tost=None if bound is None else tost_mean(row, bound).p,
+        p=p,
+        p_tost=p_tost,
         bound=bound,
         n_negative=int((row < 0).sum()),
         n_positive=int((row > 0).sum()),

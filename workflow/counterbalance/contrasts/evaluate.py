@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from counterbalance.contrasts.grammar import (
     Number,
     Operation,
     Reference,
+    pooled_arms,
     to_text,
     walk,
 )
@@ -47,6 +49,8 @@ class Evaluated:
         Of a ratio: numerator and denominator for each item.
     pools
         The pairs of arms under its means, those of contrasts it refers to included.
+    common
+        Which of the table's items these are; None where a condition is not in the data.
     """
 
     planned: PlannedContrast
@@ -54,6 +58,7 @@ class Evaluated:
     reason: str | None = None
     sides: tuple[Array, Array] | None = None
     pools: tuple[Pool, ...] = ()
+    common: Flags | None = None
 
 
 def evaluate(plan: ContrastPlan, table: EffectTable) -> list[Evaluated]:
@@ -96,20 +101,18 @@ def _on_common_items(
     pools = tuple(
         Pool((to_text(first), to_text(second)), (_value(first, table, values) - _value(second, table, values))[common])
         for node in _through(planned.tree, trees)
-        if isinstance(node, Mean)
-        for place, first in enumerate(node.arms)
-        for second in node.arms[place + 1 :]
+        for first, second in combinations(pooled_arms(node), 2)
     )
     tree = planned.tree
     if not (isinstance(tree, Operation) and tree.is_ratio):
-        return _within_range(Evaluated(planned, values[planned.id][common], pools=pools))
+        return _within_range(Evaluated(planned, values[planned.id][common], pools=pools, common=common))
     above, below = (_value(side, table, values)[common] for side in (tree.left, tree.right))
     if (below == 0).any():
         shared = [item for item, has in zip(table.items, common, strict=True) if has]
         zero = [item for item, none in zip(shared, below == 0, strict=True) if none]
         reason = f"the denominator is 0 for item {zero[0]!r}" + (f" and {len(zero) - 1} more" if zero[1:] else "")
-        return _within_range(Evaluated(planned, reason=reason, sides=(above, below), pools=pools))
-    return _within_range(Evaluated(planned, above / below, sides=(above, below), pools=pools))
+        return _within_range(Evaluated(planned, reason=reason, sides=(above, below), pools=pools, common=common))
+    return _within_range(Evaluated(planned, above / below, sides=(above, below), pools=pools, common=common))
 
 
 def _within_range(found: Evaluated) -> Evaluated:

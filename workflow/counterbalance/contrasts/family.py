@@ -48,15 +48,15 @@ def estimate_contrasts(plan: ContrastPlan, table: EffectTable, resampling: Resam
     each declared family; a planned test that could not be made still counts.
     """
     evaluated = evaluate(plan, table)
-    series: list[Array] = []
+    series: list[tuple[Array, Array | None]] = []
     bounds: list[float | None] = []
     for found in evaluated:
-        if found.values is not None:
-            series.append(found.values)
-            bounds.append(None if found.planned.is_ratio else found.planned.bound)
-        series += [pool.difference for pool in found.pools]
+        rows = [*([] if found.values is None else [found.values]), *(pool.difference for pool in found.pools)]
+        if found.common is not None:
+            series += [table.by_unit(row, found.common) for row in rows]
+        bounds += [] if found.values is None else [None if found.planned.is_ratio else found.planned.bound]
         bounds += [found.planned.bound] * len(found.pools)
-    waiting = iter(estimate_means(series, bounds, resampling))
+    waiting = iter(estimate_means([row for row, _ in series], bounds, resampling, [size for _, size in series]))
     results = []
     for found in evaluated:
         reason = found.reason or "no values"

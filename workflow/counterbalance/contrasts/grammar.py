@@ -151,6 +151,44 @@ def children(node: Node) -> tuple[Node, ...]:
             return ()
 
 
+def pooled_arms(node: Node) -> tuple[Node, ...]:
+    """Return the arms that a node is the mean of, in whichever way it is written; none where it is no such mean.
+
+    ``mean(a, b)``, ``(a + b) / 2``, ``0.5 * (a + b)`` and ``a / 2 + b / 2`` are the same. A sum over its number of arms
+    is a mean, over any other number it is not.
+    """
+    if isinstance(node, Mean):
+        return node.arms
+    factor, inner = _scaled(node)
+    arms = _summands(inner)
+    if factor == 1.0 and len(arms) > 1:
+        scaled = [_scaled(arm) for arm in arms]
+        (factor, *others), arms = (each for each, _ in scaled), [arm for _, arm in scaled]
+        if any(other != factor for other in others):
+            return ()
+    whole = len(arms) > 1 and math.isclose(factor * len(arms), 1.0)
+    return tuple(arms) if whole and not any(isinstance(arm, Number) for arm in arms) else ()
+
+
+def _scaled(node: Node) -> tuple[float, Node]:
+    """Return the number that a node is multiplied with, and the rest."""
+    match node:
+        case Operation("/", left, Number(value), _):
+            return 1 / value, left
+        case Operation("*", Number(value), other, _) | Operation("*", other, Number(value), _):
+            return value, other
+        case _:
+            return 1.0, node
+
+
+def _summands(node: Node) -> list[Node]:
+    match node:
+        case Operation("+", left, right, _):
+            return [*_summands(left), *_summands(right)]
+        case _:
+            return [node]
+
+
 def _tokens(text: str) -> list[_Token]:
     found, at, end = [], 0, len(text.rstrip())
     while at < end:

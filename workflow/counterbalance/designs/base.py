@@ -2,8 +2,9 @@
 
 A design is a package below this one with a module for each door: `expand.py` (items to trials), `score.py` (replies to
 outcomes), `estimate.py` (outcomes to estimates), `verdict.py` (estimates to the word for a cell) and `quantities.py`
-(what the estimates are called and mean). A door
-is loaded when a stage goes through it, so that a stage's code digest covers its own door and no other.
+(what the estimates are called and mean); a design whose quantities name `partners` also has `compare.py` (outcomes of
+two cells to estimates). A door is loaded when a stage goes through it, so that a stage's code digest covers its own
+doors and no others.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from counterbalance.config import Analysis, Dataset, Experiment, Study
+from counterbalance.config import Analysis, Cell, Dataset, Experiment, Study
 
 if TYPE_CHECKING:
     from counterbalance.stats.estimate import Result
@@ -22,6 +23,7 @@ Expand = Callable[[Study, Experiment, Dataset, pa.Table], Iterator[pa.Table]]
 Score = Callable[[Experiment, pa.Table, pa.Table], pa.Table]
 Verdict = Callable[[Analysis, Mapping[str, Mapping[str, Any]]], "Result"]
 Estimate = Callable[[Analysis, pa.Table], Mapping[str, "Result"]]
+Compare = Callable[[Analysis, str, pa.Table, pa.Table], Mapping[str, "Result"]]
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,12 @@ class Design:
         return door
 
     @property
+    def compare(self) -> Compare:
+        """Analysis plan, the other experiment's id, a cell's outcomes and a partner's to results by quantity."""
+        door: Compare = self._door("compare").compare
+        return door
+
+    @property
     def confirmatory(self) -> Sequence[str]:
         """Quantities whose p-values are corrected over the family of cells."""
         names: Sequence[str] = self._door("quantities").CONFIRMATORY
@@ -76,6 +84,17 @@ class Design:
         check = getattr(self._door("quantities"), "unplanned", None)
         reason: str | None = check(study, experiment, quantity) if check else None
         return reason
+
+    def uncompared(self, other: str, why: str) -> Mapping[str, "Result"]:
+        """Return what `compare` would, where there are no outcomes to compare."""
+        results: Mapping[str, Result] = self._door("compare").uncompared(other, why)
+        return results
+
+    def partners(self, study: Study, cell: Cell) -> Sequence[Cell]:
+        """Return the cells of the same model and data set that `compare` sets a cell against; for most designs none."""
+        find = getattr(self._door("quantities"), "partners", None)
+        cells: Sequence[Cell] = find(study, cell) if find else ()
+        return cells
 
     def _door(self, name: str) -> Any:
         return import_module(f"{__package__}.{self.name}.{name}")

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -12,30 +12,17 @@ from counterbalance.canonical import Json, sha256_json
 from counterbalance.config import Dataset
 from counterbalance.config.names import fold
 from counterbalance.errors import ConfigError, InputError
+from counterbalance.items.cells import prepare_cells
 from counterbalance.items.columns import check_columns
 from counterbalance.items.folding import fold_text
 from counterbalance.items.keys import counting_note
+from counterbalance.items.prepared import Prepared
 from counterbalance.items.problems import Problems
 from counterbalance.items.readers import RawTable, read_rows
 from counterbalance.items.validate import Candidate, RowReader
 
 _OPTION_LINE = re.compile(r"^[ \t]*[(\[]?([A-Z])[.)\]:][ \t]", re.MULTILINE)
 _ROWS_SHOWN = 10
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A data set's items, sorted by id, its excluded rows, and what is to be known about both.
-
-    Attributes
-    ----------
-    facts
-        Counts and warnings as JSON values, for the record.
-    """
-
-    items: pa.Table
-    rejected: pa.Table
-    facts: dict[str, Json]
 
 
 def prepare_table(data: bytes, dataset: Dataset, seed: int) -> Prepared:
@@ -62,6 +49,8 @@ def prepare_table(data: bytes, dataset: Dataset, seed: int) -> Prepared:
     ConfigError
         If the declaration contradicts itself.
     """
+    if dataset.format == "cells":
+        return prepare_cells(data, dataset)
     _check_declaration(dataset)
     problems = Problems(dataset.path)
     table = read_rows(data, dataset, problems)

@@ -53,6 +53,8 @@ def read_rows(data: bytes, dataset: Dataset, problems: Problems) -> RawTable:
             return _read_jsonl(data, dataset, problems)
         case "parquet":
             return _read_parquet(data, dataset)
+        case "cells":
+            raise InputError(f"{dataset.path}: published cells hold no items; they are read by `prepare_cells`")
 
 
 def declared_columns(dataset: Dataset) -> list[str]:

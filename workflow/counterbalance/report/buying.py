@@ -6,7 +6,8 @@ from typing import Any
 
 from counterbalance.config import Analysis
 from counterbalance.report.bought import Bought, in_random_order, sessions_of
-from counterbalance.report.interruptions import InterruptionView, view_interruptions
+from counterbalance.report.interruptions import InterruptionTable, view_interruptions
+from counterbalance.report.published import is_published
 from counterbalance.report.sent import SentView, view_sent
 from counterbalance.report.text import MISSING, count, dollars, plural
 
@@ -53,11 +54,12 @@ class BuyingView:
     sent: Sequence[SentView]
     rows: Sequence[BuyingRow]
     money: str
-    interruptions: Sequence[InterruptionView]
+    interruptions: Sequence[InterruptionTable]
 
 
 def view_buying(cells: Sequence[Bought], analysis: Analysis) -> BuyingView:
-    """Format it for all cells."""
+    """Format it for all cells but published ones, for which nothing was sent and nothing was bought."""
+    cells = [bought for bought in cells if not is_published(bought.cell)]
     return BuyingView(
         sent=view_sent(cells),
         rows=[_row(bought) for bought in cells],

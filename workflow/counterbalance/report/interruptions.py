@@ -21,15 +21,39 @@ _FEW_CALLS = 30
 
 @dataclass(frozen=True)
 class InterruptionView:
-    """One cell's comparison: numbers, and what follows from them in words."""
+    """One cell's comparison: a difference under each head of its table, and what follows from them in words."""
 
     cell: str
     anchor: str
     before: str
     after: str
-    accuracy: str
-    picks: str
+    differences: Sequence[str]
     words: str
+
+
+@dataclass(frozen=True)
+class InterruptionTable:
+    """The cells of one design, with what is compared in it."""
+
+    heads: Sequence[str]
+    rows: Sequence[InterruptionView]
+
+
+@dataclass(frozen=True)
+class _Terms:
+    """What a design calls the things compared; `right` is None where no answer is right or wrong."""
+
+    right: str | None
+    picks: str
+    picks_head: str
+
+
+_TERMS = {
+    "mcq": _Terms("accuracy", "slot picks", "Picks by slot"),
+    "crossing": _Terms(None, "choices of block", "Choices of block"),
+}
+_OTHER = _Terms(None, "picks", "Picks by place")
+_BLOCKS = ("first block", "second block")
 
 
 @dataclass(frozen=True)
@@ -54,11 +78,15 @@ class _Compared:
         """P-values that may be read: of a random order, and on enough calls."""
         if self.few or not in_random_order(self.bought):
             return [None, None]
-        return [self.found.accuracy.p, self.found.picks_test.p]
+        return [self.found.accuracy.p if self.terms.right else None, self.found.picks_test.p]
+
+    @property
+    def terms(self) -> _Terms:
+        return _TERMS.get(self.bought.cell.experiment.design, _OTHER)
 
 
-def view_interruptions(cells: Iterable[Bought], analysis: Analysis) -> list[InterruptionView]:
-    """Compare the calls before and after the first interruption of every cell that had one.
+def view_interruptions(cells: Iterable[Bought], analysis: Analysis) -> list[InterruptionTable]:
+    """Compare the calls before and after the first interruption of every cell that had one, design by design.
 
     A first session of a single call is the preflight's and no interruption. Holm's correction runs over all tests of
     this note.
@@ -66,11 +94,11 @@ def view_interruptions(cells: Iterable[Bought], analysis: Analysis) -> list[Inte
     compared = [found for bought in cells if (found := _compare(bought, analysis)) is not None]
     tests = [p for entry in compared for p in entry.tests if p is not None]
     adjusted = iter(holm(tests))
-    views = []
+    rows: dict[str, list[InterruptionView]] = {}
     for entry in compared:
         mine = [None if p is None else next(adjusted) for p in entry.tests]
-        views.append(_view(entry, mine, analysis))
-    return views
+        rows.setdefault(entry.bought.cell.experiment.design, []).append(_view(entry, mine, analysis))
+    return [InterruptionTable(_heads(_TERMS.get(design, _OTHER)), views) for design, views in rows.items()]
 
 
 def _compare(bought: Bought, analysis: Analysis) -> _Compared | None:
@@ -117,19 +145,29 @@ def _half(table: pa.Table, units: npt.NDArray[np.int64], mine: npt.NDArray[np.bo
 
 def _view(entry: _Compared, adjusted: Sequence[float | None], analysis: Analysis) -> InterruptionView:
     cell = entry.bought.cell
-    labels = cell.experiment.prompt.labels or list(ascii_uppercase)
+    slots = zip(_slots(entry), entry.found.picks, strict=True)
+    picks = "; ".join(f"{name} {_difference(result)}" for name, result in slots)
     return InterruptionView(
         cell=f"{cell.experiment.id} · {cell.model.id} · {cell.dataset.id}",
         anchor=f"cell-{cell.name.replace('/', '.')}",
         before=_describe(entry.before),
         after=_describe(entry.after),
-        accuracy=_difference(entry.found.accuracy),
-        picks="; ".join(
-            f"{labels[slot] if slot < len(labels) else slot + 1} {_difference(result)}"
-            for slot, result in enumerate(entry.found.picks)
-        ),
+        differences=[*([_difference(entry.found.accuracy)] if entry.terms.right else []), picks],
         words=_words(entry, adjusted, analysis),
     )
+
+
+def _heads(terms: _Terms) -> list[str]:
+    return [*([terms.right.capitalize()] if terms.right else []), terms.picks_head]
+
+
+def _slots(entry: _Compared) -> list[str]:
+    """Return what the slots of a cell are called."""
+    cell, n = entry.bought.cell, len(entry.found.picks)
+    labels = cell.experiment.prompt.labels or list(ascii_uppercase)
+    if cell.experiment.design == "crossing":
+        labels = list(_BLOCKS)
+    return [labels[slot] if slot < len(labels) else str(slot + 1) for slot in range(n)]
 
 
 def _describe(half: Half) -> str:
@@ -162,9 +200,9 @@ def _words(entry: _Compared, adjusted: Sequence[float | None], analysis: Analysi
             f"{start} The calls were asked one item after the other, so the two parts hold different items and their "
             "difference says nothing about the interruption; no test is made."
         )
-    names = ("accuracy", "slot picks")
+    names = (entry.terms.right or "", entry.terms.picks)
     raw = [entry.found.accuracy.p, entry.found.picks_test.p]
-    told = [f"{p_equals(p)} for {name}" for p, name in zip(raw, names, strict=True) if p is not None]
+    told = [f"{p_equals(p)} for {name}" for p, name in zip(raw, names, strict=True) if p is not None and name]
     differ = [name for p, name in zip(adjusted, names, strict=True) if p is not None and p < analysis.alpha]
     random = "The calls were asked in an order drawn by the seed, so chance alone decided which came first"
     if differ:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from counterbalance.artifacts import SCHEMAS, ArtifactSchema, read_table
 from counterbalance.artifacts.tables import check_table
-from counterbalance.config import Cell, Study
+from counterbalance.config import Cell, Experiment, Study
 from counterbalance.errors import InputError
 from counterbalance.prereg.record import FrozenRecord
 from counterbalance.report.bought import Bought, bought_paths, read_bought
@@ -85,14 +85,14 @@ def read_sources(study: Study, chain: Sequence[FrozenRecord]) -> Sources:
         option_counts={name: sorted(pc.unique(lengths).to_pylist()) for name, lengths in options.items()},
         n_items={name: len(lengths) for name, lengths in options.items()},
         rejected=rejected,
-        examples={entry.id: _example(study, entry.id) for entry in study.config.experiments},
+        examples={entry.id: _example(study, entry) for entry in study.config.experiments},
         bought={_key(entry.cell): entry for entry in read_bought(study)},
         chain=chain,
         inputs=[
             layout.estimates,
             layout.predictions,
             *(path(name) for name in datasets for path in (layout.items, layout.rejected)),
-            *(layout.trials(entry.id, entry.datasets[0]) for entry in study.config.experiments),
+            *(layout.trials(entry.id, _example_dataset(study, entry)) for entry in study.config.experiments),
             *bought_paths(study),
             *(record.path for record in chain),
         ],
@@ -117,18 +117,25 @@ def _key(cell: Cell) -> CellKey:
     return cell.experiment.id, cell.model.id, cell.dataset.id
 
 
-def _example(study: Study, experiment: str) -> Example:
-    layout, settings = study.layout, study.experiment(experiment)
-    dataset = settings.datasets[0]
-    trial = _first_row(layout.trials(experiment, dataset), SCHEMAS["trials"])
-    replies = []
+def _asked_models(study: Study, experiment: Experiment, dataset: str) -> list[str]:
     skipped = skipped_cells(study)
-    for model in settings.models:
-        if f"{experiment}/{model}/{dataset}" in skipped:
-            continue
-        path = layout.replies(experiment, model, dataset)
+    return [model for model in experiment.models if f"{experiment.id}/{model}/{dataset}" not in skipped]
+
+
+def _example_dataset(study: Study, experiment: Experiment) -> str:
+    """Return the first data set that a model was asked about; the first one if all were left out."""
+    asked = (name for name in experiment.datasets if _asked_models(study, experiment, name))
+    return next(asked, experiment.datasets[0])
+
+
+def _example(study: Study, experiment: Experiment) -> Example:
+    layout, dataset = study.layout, _example_dataset(study, experiment)
+    trial = _first_row(layout.trials(experiment.id, dataset), SCHEMAS["trials"])
+    replies = []
+    for model in _asked_models(study, experiment, dataset):
+        path = layout.replies(experiment.id, model, dataset)
         reply = _row_of(path, SCHEMAS["replies"], trial["trial_id"])
-        outcome = _row_of(layout.outcomes(experiment, model, dataset), SCHEMAS["outcomes"], trial["trial_id"])
+        outcome = _row_of(layout.outcomes(experiment.id, model, dataset), SCHEMAS["outcomes"], trial["trial_id"])
         replies.append((model, reply, outcome))
     return Example(trial, replies)
 

@@ -8,12 +8,18 @@ from counterbalance.config import Dataset, Model, Study, StudyConfig
 from counterbalance.prereg.record import FrozenRecord
 from counterbalance.report.buying import BuyingView, view_buying
 from counterbalance.report.numbers import CellNumbers, Shown, show, show_p, writer_of
+from counterbalance.report.planned import PlannedView, view_planned
 from counterbalance.report.provenance import Provenance, view_provenance
+from counterbalance.report.published import PublishedView, is_published, predictions_words, view_published
 from counterbalance.report.sections import Overview, Room, Section, overviews_of, room_of, rooms_of
 from counterbalance.report.sources import Row, Sources
 from counterbalance.report.text import MISSING, count, interval, listing, percent, plural, proportion
 
 _REJECTED_SHOWN = 50
+_STREAMS = {
+    "modern": "modern stream (NumPy's Generator)",
+    "legacy": "legacy stream (RandomState, as in papers whose intervals were drawn with it)",
+}
 PREDICTION_WORDS = {"confirmed": "Confirmed", "falsified": "Falsified", "not_evaluable": "Not evaluable"}
 
 
@@ -70,10 +76,12 @@ class ReportView:
     exploratory: bool
     late: bool
     simulated: Sequence[str]
+    published: Sequence[PublishedView]
     size: str
     sections: Sequence[Section]
     rooms: Mapping[str, Room]
     overviews: Mapping[str, Overview]
+    planned: Sequence[PlannedView]
     predictions: Sequence[PredictionView]
     predictions_summary: str
     predictions_when: str
@@ -102,13 +110,15 @@ def view_report(sources: Sources) -> ReportView:
         exploratory=sources.chain[-1].body.exploratory,
         late=sources.chain[0].body.late,
         simulated=[model.id for model in _used_models(study) if model.vendor == "simulated"],
+        published=view_published(sources.bought.values()),
         size=_size(sources),
         sections=sections,
         rooms=rooms,
         overviews=overviews_of(sources, sections),
+        planned=view_planned(sources),
         predictions=predictions,
         predictions_summary=_summary(predictions),
-        predictions_when=_when(sources.chain),
+        predictions_when=predictions_words(list(study.cells())) or _when(sources.chain),
         models=[(model.id, _describe_model(model)) for model in _used_models(study)],
         datasets=[_dataset(sources, dataset) for dataset in study.used_datasets()],
         buying=view_buying(list(sources.bought.values()), config.analysis),
@@ -128,13 +138,19 @@ def _used_models(study: Study) -> list[Model]:
 
 def _size(sources: Sources) -> str:
     config = sources.study.config
-    calls = sum(max((number.n_calls for number in numbers.values()), default=0) for numbers in sources.cells.values())
+    counts = {
+        key: max((number.n_calls for number in numbers.values()), default=0) for key, numbers in sources.cells.items()
+    }
+    taken = sum(counts[key] for key, bought in sources.bought.items() if is_published(bought.cell))
+    calls = sum(counts.values()) - taken
+    asked = [model for model in _used_models(sources.study) if model.vendor != "cells"]
     parts = [
-        plural(len(_used_models(sources.study)), "model"),
+        *([plural(len(asked), "model")] if asked else ["no model asked"]),
         plural(sum(sources.n_items.values()), "item"),
         plural(len(config.experiments), "experiment"),
         plural(len(sources.cells), "cell"),
-        plural(calls, "call"),
+        *([plural(calls, "call")] if asked else []),
+        *([plural(taken, "published number")] if taken else []),
     ]
     return ", ".join(parts)
 
@@ -183,11 +199,17 @@ def _describe_model(model: Model) -> str:
     match model.vendor:
         case "local":
             return f"local: {model.model}, {count(model.context_tokens)} tokens of context, on the processor"
+        case "transformers":
+            pinned = model.files_sha256 or (f"commit {model.revision}" if model.revision else "not pinned")
+            return f"open weights: {model.hub_id or model.folder} ({pinned}), float32, on the processor"
         case "simulated":
             bonus = model.slot_bonus if isinstance(model.slot_bonus, list) else "set per data set"
             return f"simulated respondent with planted slot bonus {bonus}; not a language model"
         case "replay":
             return f"replies taken from {model.replies}"
+        case "cells":
+            said = f"; its source describes the model as: {model.described_as}" if model.described_as else ""
+            return f"no model of this study: published cells, taken from the data set's file{said}"
         case "openai" | "anthropic" | "google":
             server = f" at {model.base_url}" if model.base_url else ""
             return f"{model.vendor}: {model.model}{server}"
@@ -227,6 +249,7 @@ def _plan(config: StudyConfig) -> list[tuple[str, str]]:
         ("Level of intervals", percent(analysis.level)),
         ("Correction", f"Holm over all confirmatory tests in all cells of the {analysis.family}"),
         ("Resamples", count(analysis.resamples)),
+        ("Random numbers of BCa intervals", _STREAMS[analysis.stream]),
         *(of_mcq if any(experiment.design == "mcq" for experiment in config.experiments) else []),
         ("Seed", str(analysis.seed)),
     ]

@@ -10,6 +10,7 @@ from counterbalance.artifacts import SCHEMAS, read_table, table_from_rows, write
 from counterbalance.config import Cell, Study
 from counterbalance.designs import get_design
 from counterbalance.designs.mixed import estimate_parts, mixed_verdict
+from counterbalance.designs.pairs import compared_cells, compared_pairs
 from counterbalance.rerun import code_sha256, settings_sha256
 from counterbalance.scouting.outcome import CellDecision, skipped_cells, swept_cells
 from counterbalance.stages.command import command_line
@@ -48,9 +49,8 @@ def estimate_cell(study: Study, experiment: str, model: str, dataset: str) -> st
 def estimate_cell_table(study: Study, cell: Cell, outcomes: pa.Table) -> pa.Table:
     """Return a cell's estimates, before any correction for the number of cells."""
     design = get_design(cell.experiment.design)
-    place = {"experiment": cell.experiment.id, "model": cell.model.id, "subset": cell.dataset.id}
     results = estimate_parts(design, study.config.analysis, outcomes)
-    rows = [place | _UNCORRECTED | {"quantity": name} | vars(result) for name, result in results.items()]
+    rows = [_place(cell) | _UNCORRECTED | {"quantity": name} | vars(result) for name, result in results.items()]
     return table_from_rows(rows, _ESTIMATES)
 
 
@@ -61,9 +61,12 @@ def combine_estimates(study: Study) -> str:
     layout = study.layout
     frozen = check_gate(study, trials=True)
     skipped = skipped_cells(study)
-    cells = [layout.cell_estimates(c.experiment.id, c.model.id, c.dataset.id) for c in swept_cells(study)]
+    swept = swept_cells(study)
+    cells = [layout.cell_estimates(*_names(cell)) for cell in swept]
+    compared = [layout.outcomes(*_names(cell)) for cell in compared_cells(study, swept)]
     scouts = [layout.scout_summary] if any(study.scouted_cells()) else []
-    estimates, predictions = combine_tables(study, [read_table(path, _ESTIMATES) for path in cells], skipped)
+    tables = [read_table(path, _ESTIMATES) for path in cells]
+    estimates, predictions = combine_tables(study, [*tables, compare_cells(study, skipped)], skipped)
     for path, table, schema in (
         (layout.estimates, estimates, _ESTIMATES),
         (layout.predictions, predictions, _PREDICTIONS),
@@ -72,7 +75,7 @@ def combine_estimates(study: Study) -> str:
             path,
             study.root,
             stage="combine",
-            inputs=[*cells, *scouts, frozen.path],
+            inputs=[*cells, *compared, *scouts, frozen.path],
             command=command_line(study, "combine"),
             config_sha256=settings_sha256(study, "combine"),
             code_sha256=code_sha256("combine"),
@@ -84,6 +87,31 @@ def combine_estimates(study: Study) -> str:
     counted = ", ".join(f"{verdicts.count(name)} {name}" for name in sorted(set(verdicts))) or "no predictions"
     left_out = f" ({len(skipped)} more not asked after their scouts)" if skipped else ""
     return f"{estimates.num_rows} estimates in {len(cells)} cells{left_out}; {counted}"
+
+
+def compare_cells(study: Study, skipped: Mapping[str, CellDecision] = MappingProxyType({})) -> pa.Table:
+    """Return the estimates that rest on two cells, each under the first one's name; read from the cells' outcomes."""
+    rows: list[Row] = []
+    for cell, other in compared_pairs(study, [cell for cell in study.cells() if cell.name not in skipped]):
+        design, name = get_design(cell.experiment.design), other.experiment.id
+        if other.name in skipped:
+            found = design.uncompared(name, f"{other.name} was not asked: {skipped[other.name].reason}")
+        else:
+            found = design.compare(study.config.analysis, name, _outcomes(study, cell), _outcomes(study, other))
+        rows += [_place(cell) | _UNCORRECTED | {"quantity": key} | vars(result) for key, result in found.items()]
+    return table_from_rows(rows, _ESTIMATES)
+
+
+def _names(cell: Cell) -> tuple[str, str, str]:
+    return cell.experiment.id, cell.model.id, cell.dataset.id
+
+
+def _outcomes(study: Study, cell: Cell) -> pa.Table:
+    return read_table(study.layout.outcomes(*_names(cell)), SCHEMAS["outcomes"])
+
+
+def _place(cell: Cell) -> Row:
+    return {"experiment": cell.experiment.id, "model": cell.model.id, "subset": cell.dataset.id}
 
 
 def combine_tables(
@@ -134,9 +162,8 @@ def _verdicts(study: Study, rows: Iterable[Row]) -> Iterator[Row]:
 def _not_asked(cell: Cell, decision: CellDecision) -> Iterator[Row]:
     """Yield the planned tests of a cell that was skipped, and its verdict; nothing in it was estimated."""
     empty = dict.fromkeys(("estimate", "low", "high", "level", "p", "label"))
-    place = {"experiment": cell.experiment.id, "model": cell.model.id, "subset": cell.dataset.id}
-    shared = {**empty, **place, **_UNCORRECTED, "method": "none", "status": NOT_ASKED}
-    reason = f"not asked, as the frozen plan foresees: {decision.reason}"
+    shared = {**empty, **_place(cell), **_UNCORRECTED, "method": "none", "status": NOT_ASKED}
+    reason = f"not asked, as the frozen plan foresees: {decision.reason}; {decision.left:,} calls not made"
     for quantity in get_design(cell.experiment.design).confirmatory:
         yield shared | {"quantity": quantity, "n_items": 0, "n_calls": 0, "reason": reason}
     scouted = {"n_items": decision.items, "n_calls": decision.calls, "method": "scout", "label": NOT_ASKED}

@@ -1,55 +1,60 @@
-"""Label log-probabilities: their mean by slot, and the slot bonus in nats with the content taken out."""
+"""Label log-probabilities of items: their mean by slot, and the slot bonus in nats with the content taken out."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from counterbalance.errors import InputError
 from counterbalance.stats.counts import Array
-from counterbalance.stats.estimate import Result
-from counterbalance.stats.resampling import Seed, Stream, bca_means
 
 Indices = npt.NDArray[np.intp]
+Flags = npt.NDArray[np.bool_]
 
 _SINGULAR = 1e-9
 
 
 @dataclass(frozen=True)
-class LabelLogprobs:
-    """Log-probabilities of the option labels of a cell.
+class ItemNats:
+    """Log-probabilities of the option labels of each item.
 
     Attributes
     ----------
     mean
-        Mean log-probability of the label in each slot, in nats.
+        Mean log-probability of the label in each slot, in nats, shape (items, slots).
     bonus
-        Slot bonus of each slot in nats, relative to the mean of the slots; the bonuses add up to 0.
+        Slot terms of each item in nats, relative to the mean of its slots; same shape.
     prior
-        Prior probability of each label, content taken out; the priors add up to 1.
-    n_censored_items
-        Items in which at least one value is a bound.
+        Prior probability of each label with the content taken out; same shape, rows add up to 1.
+    separable
+        Whether an item's arrangements tell slot from option, shape (items,); elsewhere bonus and prior have no meaning.
+    calls
+        Calls of each item.
+    unit
+        Index of the group that each item belongs to.
+    n_censored, n_censored_items
+        Values that are bounds, and items with at least one.
     """
 
-    mean: tuple[Result, ...]
-    bonus: tuple[Result, ...]
-    prior: tuple[Result, ...]
+    mean: Array
+    bonus: Array
+    prior: Array
+    separable: Flags
+    calls: Array
+    unit: Indices
+    n_censored: int
     n_censored_items: int
 
 
-def label_logprobs(
+def item_nats(
     items: npt.ArrayLike,
     options: npt.ArrayLike,
     logprobs: npt.ArrayLike,
     censored: npt.ArrayLike,
     *,
     units: npt.ArrayLike | None = None,
-    level: float = 0.95,
-    n_resamples: int = 9999,
-    seed: Seed,
-    stream: Stream = "modern",
-) -> LabelLogprobs:
-    """Estimate mean label log-probability, slot bonus and label prior by slot, with BCa intervals over items.
+) -> ItemNats:
+    """Return mean label log-probability, slot bonus and label prior by slot, item by item.
 
     Parameters
     ----------
@@ -63,8 +68,7 @@ def label_logprobs(
     censored
         True where the value is only a bound, because the label was not among those listed.
     units
-        Index of the group that each item belongs to, shape (items,); groups are resampled, means stay those over
-        items. None: each item is its own.
+        Index of the group that each item belongs to, shape (items,). None: each item is its own.
 
     Raises
     ------
@@ -75,56 +79,33 @@ def label_logprobs(
     -----
     Model within an item: log p = call + option + slot. The slot terms are fitted by least squares. Where every option
     sat in every slot equally often, the option terms cancel and the bonus is the slot's mean log-probability less the
-    mean over slots; where calls are missing, the fit takes the content out that this would leave in. Items in which
-    the arrangements at hand cannot separate slot from option are left out of the bonus, and counted in the reason.
+    mean over slots; where calls are missing, the fit takes the content out that this would leave in.
 
-    The prior of an item is the softmax of its slot terms, and that of the cell their arithmetic mean over items; with
-    all rotations it is the softmax over slots of the mean log-probability. Source: Zheng et al. (2024), "Large language
-    models are not robust multiple choice selectors", ICLR.
+    The prior of an item is the softmax of its slot terms; with all rotations it is the softmax over slots of the mean
+    log-probability. Source: Zheng et al. (2024), "Large language models are not robust multiple choice selectors",
+    ICLR.
 
     Censoring: a label that was not listed is given its upper bound, the smallest value listed. So the mean
     log-probability of a slot is too high, never too low, and so is the bonus of slots in which labels often go
     missing, relative to the others: the spread of the bonuses is understated.
     """
     item, option, values, bound = _checked(items, options, logprobs, censored)
-    n_items, k = int(item.max(initial=-1)) + 1, values.shape[1]
+    n_items = int(item.max(initial=-1)) + 1
     calls = np.bincount(item, minlength=n_items).astype(np.float64)
-    means = _sum_by(item, values, n_items) / calls[:, None]
     bonus, separable = _slot_terms(item, option, values, calls)
-
     owner = np.arange(n_items) if units is None else np.asarray(units, dtype=np.intp)
     if owner.shape != (n_items,):
         raise InputError(f"units has shape {owner.shape} for {n_items} items; expected one group for each item")
-
-    def intervals(series: Array, of: npt.NDArray[np.bool_]) -> list[Result]:
-        groups, place = np.unique(owner[of], return_inverse=True)
-        size = np.bincount(place, minlength=len(groups)).astype(np.float64)
-        means = _sum_by(place, series[of], len(groups)) / np.maximum(size, 1)[:, None]
-        return bca_means(
-            means.T,
-            level=level,
-            n_resamples=n_resamples,
-            seed=seed,
-            stream=stream,
-            n_calls=int(calls[of].sum()),
-            items=size,
-        )
-
     odds = np.exp(bonus - bonus.max(axis=1, initial=0.0, keepdims=True))
-    prior = odds / odds.sum(axis=1, keepdims=True)
-    everywhere = np.ones(n_items, dtype=bool)
-    found = intervals(np.hstack([means, bonus, prior]), everywhere)
-    if not separable.all():
-        found[k:] = intervals(np.hstack([bonus, prior]), separable)
-    n_censored = len(np.unique(item[bound.any(axis=1)]))
-    notes = [_censoring(int(bound.sum()), n_censored, n_items)] if n_censored else []
-    left_out = int((~separable).sum())
-    skipped = [f"{left_out} items left out: their orders do not separate slot from option"] if left_out else []
-    return LabelLogprobs(
-        tuple(_named(result, "mean label log-probability in nats", notes) for result in found[:k]),
-        tuple(_named(result, "slot bonus in nats", notes + skipped) for result in found[k : 2 * k]),
-        tuple(_named(result, "label prior, mean of the items' own", notes + skipped) for result in found[2 * k :]),
-        n_censored,
+    return ItemNats(
+        mean=_sum_by(item, values, n_items) / calls[:, None],
+        bonus=bonus,
+        prior=odds / odds.sum(axis=1, keepdims=True),
+        separable=separable,
+        calls=calls,
+        unit=owner,
+        n_censored=int(bound.sum()),
+        n_censored_items=len(np.unique(item[bound.any(axis=1)])),
     )
 
 
@@ -182,15 +163,3 @@ def _slot_terms(item: Indices, option: Indices, values: Array, calls: Array) -> 
     separable = np.linalg.eigvalsh(normal)[:, 1] > _SINGULAR * calls
     terms = np.einsum("qst,qt->qs", np.linalg.pinv(normal, rcond=_SINGULAR, hermitian=True), right)
     return terms, separable
-
-
-def _censoring(n_values: int, n_items: int, of_items: int) -> str:
-    return (
-        f"{n_values} values in {n_items} of {of_items} items are upper bounds (label not listed): too high where "
-        "labels are missing, so differences between slots are understated"
-    )
-
-
-def _named(result: Result, what: str, notes: list[str]) -> Result:
-    reason = "; ".join([*([result.reason] if result.reason else []), *notes])
-    return replace(result, method=f"{what}: {result.method}", reason=reason or None)

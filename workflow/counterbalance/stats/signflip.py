@@ -1,5 +1,7 @@
 """The sign-flip test: is the mean over items zero."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
@@ -15,6 +17,8 @@ FEWEST_ITEMS = 6
 """With fewer items no data at all reach p < .05: the smallest p is 2 / 2^n."""
 
 _ROUNDING = 1e-9
+_BLOCK = 4_000_000
+"""Signs held at once."""
 
 
 def sign_flip_means(series: npt.ArrayLike, *, n_draws: int = 9999, seed: Seed) -> list[Result]:
@@ -50,16 +54,24 @@ def sign_flip_means(series: npt.ArrayLike, *, n_draws: int = 9999, seed: Seed) -
     method = "sign-flip test, " + ("all patterns" if exact else f"{n_draws} random patterns")
     if n == 0:
         return [Result(method=method, n_items=0, status="undefined", reason="no items")] * len(table)
-    signs = _all_signs(n) if exact else generator(seed).choice([-1.0, 1.0], (n_draws, n))
-    sums = np.abs(signs @ table.T)
     observed = np.abs(table.sum(axis=1))
     slack = _ROUNDING * np.abs(table).sum(axis=1)
-    reached = (sums >= observed - slack).sum(axis=0)
-    p = reached / len(signs) if exact else (reached + 1) / (len(signs) + 1)
+    reached, n_signs = np.zeros(len(table), dtype=np.int64), 0
+    for signs in [_all_signs(n)] if exact else _random_signs(n, n_draws, seed):
+        reached += (np.abs(signs @ table.T) >= observed - slack).sum(axis=0)
+        n_signs += len(signs)
+    p = reached / n_signs if exact else (reached + 1) / (n_signs + 1)
     return [
         Result(method=method, estimate=mean, p=value, n_items=n)
         for mean, value in zip(table.mean(axis=1), p, strict=True)
     ]
+
+
+def _random_signs(n: int, n_draws: int, seed: Seed) -> Iterator[Array]:
+    """Yield random patterns, shape (some draws, n), so few at a time that thousands of items fit into memory."""
+    rng, size = generator(seed), max(1, _BLOCK // n)
+    for start in range(0, n_draws, size):
+        yield rng.choice([-1.0, 1.0], (min(size, n_draws - start), n))
 
 
 def _all_signs(n: int) -> Array:

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from counterbalance.canonical import Json, sha256_json
 from counterbalance.config import Experiment, Study
-from counterbalance.config.models import DecideRead, GenerateRead, LocalModel, LogprobRead, OptionTextRead
+from counterbalance.config.models import CellsRead, DecideRead, GenerateRead, LocalModel, LogprobRead, OptionTextRead
 from counterbalance.errors import ConfigError
 from counterbalance.vendors.base import Reply, Request, Trial
 from counterbalance.vendors.local import LocalEngine, Usage
@@ -115,6 +115,8 @@ def _readable(experiment: Experiment, model: LocalModel) -> GenerateRead | Logpr
             f"{where}: read `decide` needs a vendor's decision endpoint, and a local model has none; "
             "use `kind: logprob` for local models, in an experiment of their own"
         )
+    if isinstance(read, CellsRead):
+        raise ConfigError(f"{where}: a model answers prompts; cells are read from a file, with `vendor: cells`")
     if isinstance(read, GenerateRead) and read.temperature is None:
         raise ConfigError(
             f"{where}: read.temperature is null, and a local model has no default of its own; "

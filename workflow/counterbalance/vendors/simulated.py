@@ -20,7 +20,14 @@ from typing import Self, TypeVar
 
 from counterbalance.canonical import Json, sha256_json
 from counterbalance.config import Experiment
-from counterbalance.config.models import DecideRead, GenerateRead, LogprobRead, OptionTextRead, SimulatedModel
+from counterbalance.config.models import (
+    CellsRead,
+    DecideRead,
+    GenerateRead,
+    LogprobRead,
+    OptionTextRead,
+    SimulatedModel,
+)
 from counterbalance.config.names import fold
 from counterbalance.errors import ConfigError
 from counterbalance.vendors.base import Reply, Request, TransportError, Trial
@@ -75,7 +82,7 @@ class SimulatedVendor:
         match self._read:
             case LogprobRead(top=top):
                 parameters["top"] = top
-            case GenerateRead() | OptionTextRead() | DecideRead():
+            case _:
                 pass
         return Request("simulated", None, self._model.id, parameters, trial.prompt, None, trial.repeat)
 
@@ -116,6 +123,8 @@ class SimulatedVendor:
                 shares = _log_softmax(utilities)
                 labels = list(trial.labels[: len(shares)])
                 return Reply("ok", top_tokens=labels, top_logprobs=shares, model_returned=self._model.id)
+            case CellsRead():
+                raise ConfigError(f"models.{self._model.id}: a respondent answers prompts; cells are read from a file")
 
     def _refusal(self) -> Reply:
         # A model that writes refuses in words, and it is for the reader to see that.

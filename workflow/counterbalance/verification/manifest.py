@@ -10,7 +10,7 @@ from counterbalance.artifacts import read_record
 from counterbalance.artifacts.records import record_path, relative
 from counterbalance.canonical import canonical_json, parse_json, sha256_file
 from counterbalance.config import Layout, Study
-from counterbalance.config.models import Sha256
+from counterbalance.config.datasets import Sha256
 from counterbalance.config.vendors import Block
 from counterbalance.errors import InputError, VerificationError
 from counterbalance.prereg.record import FrozenRecord

@@ -16,6 +16,7 @@ from counterbalance.artifacts.records import relative
 from counterbalance.calls import TRIAL_COLUMNS, plan_calls
 from counterbalance.canonical import parse_json
 from counterbalance.config import Cell, Dataset, Experiment, Study
+from counterbalance.config.models import CellsModel
 from counterbalance.designs import get_design
 from counterbalance.errors import CounterbalanceError
 from counterbalance.items.prepare import prepare_table
@@ -32,11 +33,12 @@ from counterbalance.scouting.outcome import (
     swept_cells,
 )
 from counterbalance.scouting.trials import scout_trials
-from counterbalance.stages.contrast import combine_tables, estimate_cell_table
+from counterbalance.stages.contrast import combine_tables, compare_cells, estimate_cell_table
 from counterbalance.stages.score import score_slices
 from counterbalance.vendors import get_vendor
 from counterbalance.verification.differences import compare, differing_values
 from counterbalance.verification.findings import Findings
+from counterbalance.verification.published import differing_numbers
 
 # A damaged table can break the code that reads it in any of these ways; each is a finding.
 _BREAKS = (CounterbalanceError, ValueError, KeyError, TypeError, pa.ArrowException)
@@ -170,7 +172,15 @@ class Rederivation:
         problems = self._paired(cell, layout.replies(*_names(cell)), trials)
         if cell.experiment.scout is not None:
             problems += self._same_as_scout(cell)
+        if isinstance(cell.model, CellsModel):
+            problems += self._as_published(cell, cell.model)
         return problems
+
+    def _as_published(self, cell: Cell, model: CellsModel) -> Problems:
+        if not (self._study.root / cell.dataset.path).is_file():
+            self._skipped.append(f"numbers of {cell.name} were not read again: {cell.dataset.path} is not here")
+            return []
+        return differing_numbers(self._study, cell, model)
 
     def _same_as_scout(self, cell: Cell) -> Problems:
         """Return where the scout and the sweep hold different replies to one call."""
@@ -222,7 +232,9 @@ class Rederivation:
     def _combine(self, frozen: FrozenRecord | None) -> Problems:
         study, layout, schema = self._study, self._study.layout, SCHEMAS["estimates"]
         cells = [read_table(layout.cell_estimates(*_names(cell)), schema) for cell in swept_cells(study)]
-        problems = self._compare(layout.estimates, schema, combine_tables(study, cells, skipped_cells(study))[0])
+        skipped = skipped_cells(study)
+        tables = [*cells, compare_cells(study, skipped)]
+        problems = self._compare(layout.estimates, schema, combine_tables(study, tables, skipped)[0])
         predictions = frozen.body.predictions if frozen else ()
         derived = judge(predictions, read_table(layout.estimates, schema))
         return problems + self._compare(layout.predictions, SCHEMAS["predictions"], derived)

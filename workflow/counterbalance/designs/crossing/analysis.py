@@ -134,7 +134,8 @@ def _on_set(
     bound: float,
     resampling: Resampling,
 ) -> SetAnalysis:
-    names = [(condition, effect) for condition in table.effects for effect in EFFECTS]
+    # Sorted, so that not even the last digit depends on the order in which a file has its conditions.
+    names = [(condition, effect) for condition in sorted(table.effects) for effect in EFFECTS]
     series = [table.effects[condition][effect][table.present[condition]] for condition, effect in names]
     estimates = dict(zip(names, estimate_means(series, [bound] * len(series), resampling), strict=True))
     effects = {condition: {effect: estimates[condition, effect] for effect in EFFECTS} for condition in table.effects}

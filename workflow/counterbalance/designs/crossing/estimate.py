@@ -2,43 +2,24 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
 from counterbalance.config import Analysis
 from counterbalance.contrasts import Condition as Known
-from counterbalance.contrasts import ContrastEstimate, ContrastPlan, Estimate, Resampling
+from counterbalance.contrasts import ContrastPlan, Estimate, Resampling
 from counterbalance.contrasts.plan import plan_contrasts
+from counterbalance.contrasts.results import contrast_results, mean_results, method_words
 from counterbalance.designs.crossing.analysis import ALL_SET, KEPT_SET, CrossingAnalysis, SetAnalysis, analyse_tables
 from counterbalance.designs.crossing.conditions import CONDITIONS
 from counterbalance.designs.crossing.effects import BOUND_NATS, CELLS, EFFECTS, FLAG_ORDER, FLAG_TOKEN
 from counterbalance.designs.crossing.measure import Measured, measure
-from counterbalance.stats.estimate import Result, Status
+from counterbalance.stats.estimate import Result
 
 # Slope of the logistic curve at even odds: what a small amount in nats makes of a probability of one half.
 _SLOPE = 0.25
 _SHOWN = 20
-_STATUS: Mapping[str, Status] = {
-    "ok": "ok",
-    "too_few": "not_measurable",
-    "degenerate": "degenerate",
-    "undefined": "undefined",
-    "not_evaluable": "undefined",
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlannedResult(Result):
-    """A contrast, with the correction over the family that its plan declares, within the cell."""
-
-    p_adjusted: float | None = None
-    family: str | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.p is None:
-            object.__setattr__(self, "p_adjusted", None)
 
 
 def estimate(analysis: Analysis, outcomes: pa.Table) -> dict[str, Result]:
@@ -59,15 +40,19 @@ def estimate(analysis: Analysis, outcomes: pa.Table) -> dict[str, Result]:
     """
     measured = measure(outcomes)
     unit = 1.0 if measured.scale == "nats" else _SLOPE
-    plan = planned(analysis, unit)
+    known = known_conditions(analysis, published=measured.published)
+    plan = planned(analysis, known, unit)
     resampling = Resampling(
-        levels=(analysis.level, 1 - 2 * analysis.alpha), n_resamples=analysis.resamples, seed=analysis.seed
+        levels=(analysis.level, 1 - 2 * analysis.alpha),
+        n_resamples=analysis.resamples,
+        seed=analysis.seed,
+        stream=analysis.stream,
     )
     bound = (BOUND_NATS if analysis.contrasts is None else analysis.contrasts.bound) * unit
     found = analyse_tables(
-        measured.table(measured.kept), measured.table(measured.items), plan, _known(), bound, resampling
+        measured.table(measured.kept), measured.table(measured.items), plan, known, bound, resampling
     )
-    writer = _Writer(measured, analysis)
+    writer = _Writer(measured, analysis, resampling)
     results: dict[str, Result] = dict(writer.bookkeeping())
     for part in (found.kept, found.all_items):
         suffix = f"@{ALL_SET}" if part.name == ALL_SET else ""
@@ -76,7 +61,7 @@ def estimate(analysis: Analysis, outcomes: pa.Table) -> dict[str, Result]:
     return results
 
 
-def planned(analysis: Analysis, unit: float = 1.0) -> ContrastPlan | None:
+def planned(analysis: Analysis, known: Mapping[str, Known], unit: float = 1.0) -> ContrastPlan | None:
     """Return the checked contrasts of an analysis plan, their bounds multiplied by a unit, or None without any."""
     file = analysis.contrasts
     if file is None:
@@ -84,13 +69,15 @@ def planned(analysis: Analysis, unit: float = 1.0) -> ContrastPlan | None:
     plan = plan_contrasts(file.model_dump(mode="json", by_alias=True), {}, source="analysis.contrasts", effects=EFFECTS)
     return replace(
         plan,
-        # What the file says of conditions is for cells from elsewhere; here the dials are known.
-        file=file.model_copy(update={"conditions": _known()}),
+        file=file.model_copy(update={"conditions": known}),
         contrasts=tuple(replace(entry, bound=entry.bound * unit) for entry in plan.contrasts),
     )
 
 
-def _known() -> dict[str, Known]:
+def known_conditions(analysis: Analysis, *, published: bool) -> dict[str, Known]:
+    """Return what is known of the conditions: their dials; of published cells only what the file of contrasts says."""
+    if published:
+        return dict((analysis.contrasts.conditions if analysis.contrasts else None) or {})
     return {
         name: Known(header=condition.header, body=condition.body, cues=condition.cues)
         for name, condition in CONDITIONS.items()
@@ -100,12 +87,11 @@ def _known() -> dict[str, Known]:
 class _Writer:
     """Turns the numbers of a cell into rows of the estimates table."""
 
-    def __init__(self, measured: Measured, analysis: Analysis) -> None:
+    def __init__(self, measured: Measured, analysis: Analysis, resampling: Resampling) -> None:
         self._measured, self._analysis = measured, analysis
         self._kept = measured.kept
-        draws = f"{analysis.resamples:,} resamples"
-        self._unit = "nats" if measured.scale == "nats" else "probability (share of answers, not nats)"
-        self._mean = f"mean over items in {self._unit}; BCa interval, {draws}; p: sign-flip test"
+        unit = "nats" if measured.scale == "nats" else "probability (share of answers, not nats)"
+        self._mean = method_words(unit, resampling)
 
     def bookkeeping(self) -> Iterator[tuple[str, Result]]:
         """Yield what was asked, answered, flagged and left out."""
@@ -116,6 +102,8 @@ class _Writer:
         rule = f"|token| > {FLAG_TOKEN} or |order| > {FLAG_ORDER} nats in any condition, or incomplete in one"
         if measured.scale != "nats":
             rule = "incomplete in any condition; the rule for flags is in nats and does not apply"
+        if measured.marked is not None:
+            rule = "marked as left out in the file of published cells"
         yield "items.kept", self._count(len(self._kept), f"items that are not {rule}", _listed("left out", out))
         for condition in measured.conditions:
             flagged = measured.flagged(condition)
@@ -143,11 +131,12 @@ class _Writer:
         for condition, by_effect in part.effects.items():
             calls = self._calls([condition], items)
             for effect, number in by_effect.items():
-                yield from self._numbers(f"{effect}.{condition}", number, calls, None)
+                yield from mean_results(f"{effect}.{condition}", number, method=self._mean, n_calls=calls)
             for effect, verdict in part.nulls[condition].items():
                 yield f"null.{effect}.{condition}", self._null(by_effect[effect], verdict, calls)
         for found in part.contrasts:
-            yield from self._contrast(found, self._calls(found.planned.conditions, items))
+            calls = self._calls(found.planned.conditions, items)
+            yield from contrast_results(found, method=self._mean, n_calls=calls)
 
     def differing(self, found: CrossingAnalysis) -> Result:
         """Return how many verdicts differ between the sets, and which."""
@@ -157,66 +146,6 @@ class _Writer:
             for (name, effect), only in found.differing.items()
         ]
         return self._count(len(names), "effects and contrasts whose verdict differs between sets", "; ".join(names))
-
-    def _numbers(self, name: str, found: Estimate, calls: int, note: str | None) -> Iterator[tuple[str, Result]]:
-        status = _STATUS[found.evaluation]
-        reason = "; ".join(text for text in (found.reason, note) if text) or None
-        if status == "ok" and note:
-            status = "descriptive"
-        wide, narrow = found.intervals
-        plain = Result(method=self._mean, n_items=found.n, n_calls=calls, status=status, reason=reason)
-        yield (
-            name,
-            replace(
-                plain,
-                estimate=found.estimate,
-                low=wide.low,
-                high=wide.high,
-                level=wide.level if wide.low is not None else None,
-                p=found.p,
-            ),
-        )
-        yield (
-            f"tost.{name}",
-            replace(
-                plain,
-                method=f"two one-sided t tests against ±{found.bound:g}" if found.bound else "no bound: a ratio",
-                estimate=found.estimate,
-                low=narrow.low,
-                high=narrow.high,
-                level=narrow.level if narrow.low is not None else None,
-                p=found.p_tost,
-            ),
-        )
-        yield f"sd.{name}", replace(plain, method="standard deviation over items (n - 1)", estimate=found.sd)
-        yield f"negative.{name}", replace(plain, method="items below zero", estimate=found.n_negative)
-
-    def _contrast(self, found: ContrastEstimate, calls: int) -> Iterator[tuple[str, Result]]:
-        contrast = found.planned.contrast
-        notes = [] if contrast.status == "inferential" else [contrast.status]
-        numbers = dict(self._numbers(f"contrast.{contrast.id}", found.estimate, calls, "; ".join(notes) or None))
-        main = numbers.pop(f"contrast.{contrast.id}")
-        family = contrast.family and f"contrasts of family {contrast.family}, in this cell"
-        reason = "; ".join(text for text in (main.reason, *found.warnings) if text) or None
-        expression = " ".join(contrast.expression.split())
-        values = vars(main) | {"reason": reason, "method": f"{expression}: {main.method}"}
-        yield f"contrast.{contrast.id}", PlannedResult(**values, p_adjusted=found.p_adjusted, family=family)
-        yield from numbers.items()
-        if found.planned.is_ratio:
-            ratio = found.ratio_of_means
-            yield (
-                f"ratio_of_means.{contrast.id}",
-                Result(
-                    method=f"{expression}: mean of the numerator over mean of the denominator",
-                    estimate=ratio,
-                    n_items=found.n_items,
-                    n_calls=calls,
-                    status="undefined" if ratio is None else "descriptive",
-                    reason="the denominator's mean is 0, or there are no items"
-                    if ratio is None
-                    else "a point value without an interval",
-                ),
-            )
 
     def _null(self, number: Estimate, verdict: str, calls: int) -> Result:
         reason = {

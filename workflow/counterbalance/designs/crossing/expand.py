@@ -10,7 +10,7 @@ import pyarrow as pa
 from counterbalance.artifacts import SCHEMAS
 from counterbalance.canonical import parse_json
 from counterbalance.config import Dataset, Experiment, Study
-from counterbalance.config.models import Crossing
+from counterbalance.config.models import CellsRead, Crossing
 from counterbalance.designs.crossing.conditions import (
     CELL_BLOCKS,
     CONDITIONS,
@@ -20,6 +20,7 @@ from counterbalance.designs.crossing.conditions import (
     chosen_conditions,
 )
 from counterbalance.designs.crossing.effects import CELLS, EFFECTS
+from counterbalance.designs.crossing.published import expand_cells
 from counterbalance.errors import ConfigError, InputError
 from counterbalance.items.source import project_file
 from counterbalance.prompts import PromptTemplate, RenderedPrompt
@@ -51,6 +52,7 @@ def expand(study: Study, experiment: Experiment, dataset: Dataset, items: pa.Tab
     pyarrow.Table
         Trials of the declared schema, in key order, about 20,000 at a time. `arrangement` holds the answers in the
         order in which their blocks are printed, `arrangement_index` is 4 times the assignment plus the cell (0: e1).
+        Of published cells there is one for each number, and its prompt is an address in the file.
 
     Raises
     ------
@@ -61,6 +63,9 @@ def expand(study: Study, experiment: Experiment, dataset: Dataset, items: pa.Tab
         If an item is not one of a crossing.
     """
     check_contrasts(study)
+    if isinstance(experiment.read, CellsRead):
+        yield from expand_cells(dataset, items)
+        return
     expander = _Expander(study, experiment, dataset)
     columns: Columns = {name: [] for name in _TRIALS.arrow.names}
     for item in items.to_pylist():
@@ -78,16 +83,9 @@ def check_contrasts(study: Study) -> None:
     if file is None:
         return
     # The package of contrasts loads the statistics, which a study without contrasts need not wait for.
-    from counterbalance.contrasts.plan import plan_contrasts
+    from counterbalance.contrasts.names import checked_plan
 
-    source = f"{study.path}: analysis.contrasts"
-    plan = plan_contrasts(file.model_dump(mode="json", by_alias=True), {}, source=source, effects=EFFECTS)
-    for planned in plan.contrasts:
-        for name in planned.conditions:
-            if name not in CONDITIONS:
-                raise ConfigError(
-                    f"{source}, contrast {planned.id}: no condition {name!r}; there are {', '.join(CONDITIONS)}"
-                )
+    checked_plan(file, source=f"{study.path}: analysis.contrasts", conditions=CONDITIONS, effects=EFFECTS)
 
 
 def count_cues(prompt: str, cues: Sequence[str]) -> int:

@@ -12,11 +12,12 @@ import pyarrow as pa
 from counterbalance.contrasts.table import EffectTable
 from counterbalance.designs.crossing.conditions import CONDITIONS
 from counterbalance.designs.crossing.effects import CELLS, flagged, half_effects
+from counterbalance.designs.crossing.published import KEPT_RULE, RULE, RULES
 
 Scale = Literal["nats", "probability"]
 
-MEASURED = ("first_token", "answer_token", "vendor_status")
-"""Rules of outcomes that hold log-probabilities; `vendor_status` says nothing about the scale."""
+MEASURED = ("first_token", "answer_token", "vendor_status", *RULES)
+"""Rules of outcomes that are in nats; `vendor_status` says nothing about the scale."""
 
 Row = Mapping[str, Any]
 Quad = tuple[float, ...]
@@ -44,6 +45,10 @@ class Measured:
         By condition and item, calls with an answer.
     mass
         By condition, the mean probability that both answers have together; None where the read does not tell.
+    published
+        Whether the cells were taken from a file: one number each, assignments already averaged.
+    marked
+        By item, whether the file has it in the filtered set; None where no file says so.
     """
 
     scale: Scale
@@ -54,6 +59,8 @@ class Measured:
     statuses: Mapping[str, Mapping[str, Counter[str]]]
     calls: Mapping[str, Mapping[str, int]]
     mass: Mapping[str, float | None]
+    published: bool = False
+    marked: Mapping[str, bool] | None = None
 
     @property
     def items(self) -> tuple[str, ...]:
@@ -75,7 +82,9 @@ class Measured:
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """Items that are complete and unflagged in every condition."""
+        """Items that are complete and unflagged in every condition, or that a file of cells has marked."""
+        if self.marked is not None:
+            return tuple(item for item in self.items if self.marked[item])
         out = {item for condition in self.conditions for item in self.flagged(condition)}
         out |= {item for condition in self.conditions for item in self.missing[condition]}
         return tuple(item for item in self.items if item not in out)
@@ -111,7 +120,8 @@ def measure(outcomes: pa.Table) -> Measured:
         Table of the declared schema, in key order. Repeats are averaged first, then the assignments of wordings.
     """
     columns = ["item_id", "group_id", "condition", "arrangement_index", "arrangement", "outcome", "rule", "option_id"]
-    rows = outcomes.select([*columns, "slot_logprobs", "label_mass"]).to_pylist()
+    rows = outcomes.select([*columns, "slot_logprobs", "label_mass", "candidates"]).to_pylist()
+    published = all(row["rule"] in RULES for row in rows)
     scale: Scale = "nats" if all(row["rule"] in MEASURED for row in rows) else "probability"
     present = {row["condition"] for row in rows}
     conditions = tuple(name for name in CONDITIONS if name in present)
@@ -123,7 +133,7 @@ def measure(outcomes: pa.Table) -> Measured:
     missing: dict[str, dict[str, str]] = {name: {} for name in conditions}
     usable: dict[str, dict[str, int]] = {name: {} for name in conditions}
     for condition in conditions:
-        places = len(CELLS) * len(CONDITIONS[condition].assignments)
+        places = len(CELLS) * (1 if published else len(CONDITIONS[condition].assignments))
         for item in groups:
             asked = calls[condition, item]
             values = [[v for row in asked[place] if (v := _value(row, scale)) is not None] for place in range(places)]
@@ -134,7 +144,16 @@ def measure(outcomes: pa.Table) -> Measured:
             else:
                 missing[condition][item] = _why(row for entries in asked.values() for row in entries)
     return Measured(
-        scale, conditions, groups, cells, missing, _statuses(rows, conditions), usable, _mass(rows, conditions)
+        scale,
+        conditions,
+        groups,
+        cells,
+        missing,
+        _statuses(rows, conditions),
+        usable,
+        _mass(rows, conditions),
+        published,
+        _marked(rows) if published else None,
     )
 
 
@@ -144,9 +163,16 @@ def _value(row: Row, scale: Scale) -> float | None:
         return None
     if scale == "probability":
         return None if row["option_id"] is None else (0.5 if row["option_id"] == "o2" else -0.5)
+    if row["rule"] in RULES:
+        return float(row["candidates"][0])
     b = row["arrangement"].index("o2")
     found: Sequence[float] = row["slot_logprobs"]
     return float(found[b] - found[1 - b])
+
+
+def _marked(rows: Iterable[Row]) -> dict[str, bool] | None:
+    found = {row["item_id"]: row["rule"] for row in rows}
+    return None if RULE in found.values() else {item: rule == KEPT_RULE for item, rule in found.items()}
 
 
 def _why(rows: Iterable[Row]) -> str:

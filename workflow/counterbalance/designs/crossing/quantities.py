@@ -3,6 +3,7 @@
 import re
 
 from counterbalance.config import Experiment, Study
+from counterbalance.contrasts.names import contrast_id, describe_contrast, unplanned_contrast
 from counterbalance.designs.crossing.conditions import CELL_BLOCKS, CONDITIONS, chosen_conditions
 from counterbalance.errors import InputError
 
@@ -41,8 +42,6 @@ _SINGLE = {
     "verdict": "Whether the model leans to the first or the last block, to neither, or whether it cannot be told.",
 }
 _EFFECT = re.compile(rf"(?:(tost|sd|negative|null)\.)?({'|'.join(_EFFECTS)})\.({'|'.join(CONDITIONS)})")
-_CONTRAST = re.compile(r"(?:(tost|sd|negative)\.)?contrast\.([A-Za-z_][A-Za-z0-9_]*)")
-_RATIO = re.compile(r"ratio_of_means\.([A-Za-z_][A-Za-z0-9_]*)")
 _OTHER = re.compile(rf"({'|'.join(_OTHERS)})\.({'|'.join(CONDITIONS)})")
 _STATUS = re.compile(rf"status\.([a-z_]+)(?:\.({'|'.join(CELL_BLOCKS)}))?")
 
@@ -73,13 +72,8 @@ def describe(quantity: str) -> str:
 def unplanned(study: Study, experiment: Experiment, quantity: str) -> str | None:
     """Say why an experiment will have no such quantity: a condition it does not ask, a contrast nobody planned."""
     name = quantity.partition("@")[0]
-    contrast = _CONTRAST.fullmatch(name) or _RATIO.fullmatch(name)
-    if contrast:
-        plan = study.config.analysis.contrasts
-        known = [entry.id for entry in plan.contrasts] if plan else []
-        found = contrast[contrast.lastindex or 1]
-        listed = ", ".join(known) or "none, for `analysis.contrasts` names no file"
-        return None if found in known else f"no contrast {found!r} is planned; there are {listed}"
+    if contrast := contrast_id(name):
+        return unplanned_contrast(contrast, study.config.analysis.contrasts, "contrasts")
     condition = name.rpartition(".")[2]
     if condition not in CONDITIONS or experiment.crossing is None:
         return None
@@ -93,10 +87,8 @@ def _describe(name: str, all_items: bool) -> str | None:
         if kind == "null" and effect not in ("role", "order"):
             return None
         return f"{_EFFECTS[effect]} ({CONDITIONS[condition].words}): {_KINDS[kind or '']}"
-    if found := _CONTRAST.fullmatch(name):
-        return f"Planned contrast {found[2]}: {_KINDS[found[1] or ''].replace('half-effect ', '')}"
-    if found := _RATIO.fullmatch(name):
-        return f"Planned contrast {found[1]}: mean of the numerator over mean of the denominator."
+    if text := describe_contrast(name):
+        return text
     if all_items:
         return None
     if found := _OTHER.fullmatch(name):

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.artifacts import SCHEMAS
-from counterbalance.config.models import Experiment, LogprobRead, OptionTextRead
+from counterbalance.config.models import CellsRead, Experiment, LogprobRead, OptionTextRead
+from counterbalance.designs.crossing.published import read_cell
 from counterbalance.errors import InputError
 from counterbalance.reading import READER_VERSION, read_answer, read_label_logprobs
 
@@ -102,6 +103,8 @@ def _reader(experiment: Experiment) -> Callable[[Row, Row], Found]:
             return lambda trial, reply: _read_listed(trial, reply, min_mass)
         case OptionTextRead():
             return _read_words
+        case CellsRead():
+            return read_cell
         case _:
             return _read_text
 

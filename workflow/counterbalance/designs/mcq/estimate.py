@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 
 from counterbalance.config import Analysis
-from counterbalance.designs.mcq.counts import STATUSES, Counts, Nats, Reals, count_strata
+from counterbalance.designs.mcq.contrasts import slot_results
+from counterbalance.designs.mcq.counts import STATUSES, Counts, Reals, count_strata
 from counterbalance.stats.contingency import contingency_test
 from counterbalance.stats.detectable import detectable_v, min_unstable
 from counterbalance.stats.disagreement import disagreement
 from counterbalance.stats.estimate import Result
-from counterbalance.stats.logprob import label_logprobs
 from counterbalance.stats.proportions import clustered_shares
 from counterbalance.stats.published import (
     PublishedEffects,
@@ -53,7 +53,7 @@ def estimate(analysis: Analysis, outcomes: pa.Table) -> dict[str, Result]:
         if index == 0 and len(strata) > 1:
             others = ", ".join(f"{other.n_items} with {other.k}" for other in strata[1:])
             note = f"items with {counts.k} options; {others} are estimated apart"
-        for name, result in _stratum(analysis, counts):
+        for name, result in (*_stratum(analysis, counts), *slot_results(analysis, outcomes, counts)):
             reason = "; ".join(text for text in (result.reason, note) if text) or None
             results[name + suffix] = replace(result, reason=reason)
     return results
@@ -67,7 +67,6 @@ def _stratum(analysis: Analysis, counts: Counts) -> Iterator[tuple[str, Result]]
         *_steadiness(analysis, counts),
         *_disagreement(analysis, counts),
         *_label_mass(analysis, counts),
-        *(_nats(analysis, counts.nats) if counts.nats is not None else ()),
     ):
         yield (
             name,
@@ -191,7 +190,15 @@ def _calibrated(analysis: Analysis, counts: Counts) -> Iterator[tuple[str, Resul
             f"{analysis.alpha:g} may be out of reach",
         ),
     )
-    shapes = planned_contrasts(correct, scored, level=analysis.level, n_resamples=draws, seed=seed)
+    shapes = planned_contrasts(
+        correct,
+        scored,
+        level=analysis.level,
+        alpha=analysis.alpha,
+        n_resamples=draws,
+        seed=seed,
+        relabelling=accuracy.result,
+    )
     yield "shape.linear", shapes.linear
     yield "shape.first", shapes.first
     yield "shape.last", shapes.last
@@ -224,20 +231,3 @@ def _label_mass(analysis: Analysis, counts: Counts) -> Iterator[tuple[str, Resul
     if counts.weighed.any():
         mass = clustered_shares(counts.label_mass[:, None], counts.weighed[:, None], level=analysis.level)[0]
         yield "label_mass", replace(mass, method=f"mean total probability of the labels; {mass.method}")
-
-
-def _nats(analysis: Analysis, nats: Nats) -> Iterator[tuple[str, Result]]:
-    found = label_logprobs(
-        nats.item,
-        nats.option,
-        nats.logprobs,
-        nats.censored,
-        units=nats.unit,
-        level=analysis.level,
-        n_resamples=analysis.resamples,
-        seed=analysis.seed,
-    )
-    for slot, (mean, bonus, prior) in enumerate(zip(found.mean, found.bonus, found.prior, strict=True), start=1):
-        yield f"label_logprob.slot_{slot}", mean
-        yield f"slot_bonus.slot_{slot}", bonus
-        yield f"label_prior.slot_{slot}", prior

@@ -3,7 +3,7 @@
 Prompts that are drawn for the repeat floor are asked once more than the others; their last repeat is the extra one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -54,6 +54,7 @@ def expand(study: Study, experiment: Experiment, dataset: Dataset, items: pa.Tab
     InputError
         If an item is also one of its own solved examples.
     """
+    _check_contrasts(study)
     expander = _Expander(study, experiment, dataset)
     columns = _empty()
     for batch in items.to_batches(max_chunksize=_ITEMS):
@@ -72,6 +73,18 @@ def asked_again(share: float, seed: int, item_id: str, index: int) -> bool:
     return int(digest[:13], 16) * 2.0**-52 < share
 
 
+def _check_contrasts(study: Study) -> None:
+    """Refuse planned contrasts that cannot be read or that name what no item has, before anything is frozen."""
+    file = study.config.analysis.slot_contrasts
+    if file is not None:
+        # The package of contrasts loads the statistics, which a study without contrasts need not wait for.
+        from counterbalance.contrasts.names import checked_plan
+        from counterbalance.designs.mcq.quantities import SLOT_QUANTITIES, SLOTS
+
+        source = f"{study.path}: analysis.slot_contrasts"
+        checked_plan(file, source=source, conditions=SLOT_QUANTITIES, effects=SLOTS)
+
+
 class _Expander:
     """What is the same for all items of an experiment."""
 
@@ -83,9 +96,12 @@ class _Expander:
         self._solved: list[SolvedItem] = []
         if prompt.examples is not None:
             self._solved = read_examples(project_file(study.root, prompt.examples), prompt.examples)
-        examples = arrange_examples(self._solved, prompt.labels, study.config.seed, prompt.examples or "")
-        path = project_file(study.root, prompt.template)
-        self._template = PromptTemplate(path, prompt.template, experiment, examples)
+        path, name, seed = project_file(study.root, prompt.template), prompt.examples or "", study.config.seed
+        places = max((len(item.options) for item in self._solved), default=1) if prompt.example_slots == "drawn" else 1
+        self._templates = []
+        for place in range(places):
+            examples = arrange_examples(self._solved, prompt.labels, seed, name, moved=place)
+            self._templates.append(PromptTemplate(path, prompt.template, experiment, examples))
         self._example_contents = {item.content for item in self._solved}
 
     def add(self, item: dict[str, Any], columns: Columns) -> None:
@@ -102,7 +118,9 @@ class _Expander:
         )
         texts = dict(zip(option_ids, item["option_texts"], strict=True))
         labels = labels_for(len(option_ids), self._experiment.prompt.labels, where=f"item {item_id!r}")
-        prompts = [self._template.render(item["stem"], [texts[o] for o in order], labels) for order in orders]
+        prompts = [
+            self._template(item_id, order).render(item["stem"], [texts[o] for o in order], labels) for order in orders
+        ]
         self._refuse_equal_prompts(item_id, prompts)
         for index, (order, rendered) in enumerate(zip(orders, prompts, strict=True)):
             gold = item["gold_option_id"]
@@ -120,6 +138,13 @@ class _Expander:
                 columns["gold_slot"].append(None if gold is None else order.index(gold))
                 columns["prompt"].append(rendered.prompt)
                 columns["prompt_sha256"].append(rendered.sha256)
+
+    def _template(self, item_id: str, order: Sequence[str]) -> PromptTemplate:
+        """Draw where the examples' answers stand; a function of item and order alone, as a scout asks them too."""
+        if len(self._templates) == 1:
+            return self._templates[0]
+        digest = sha256_json(["example slots", self._study.config.seed, item_id, list(order)]).removeprefix("sha256:")
+        return self._templates[int(digest[:13], 16) * len(self._templates) >> 52]
 
     def _asked_again(self, item_id: str, index: int) -> bool:
         """Whether a prompt is asked once more; a function of its own name alone, so that no other item matters."""

@@ -1,9 +1,18 @@
 """What the mcq design's estimates are called, and what each means."""
 
-from counterbalance.config import Experiment, Study
+from counterbalance.config import Cell, Experiment, Study
+from counterbalance.contrasts.names import checked_plan, contrast_id, describe_contrast, unplanned_contrast
 from counterbalance.errors import InputError
 
 CONFIRMATORY = ("relabelling.accuracy", "relabelling.picks")
+
+AGREEMENT = ("agreement", "agreement.every_order", "agreement.kappa")
+"""Of two experiments that read one model; the other one's id follows the name after `WITH`."""
+WITH = "@with="
+
+SLOT_QUANTITIES = ("accuracy", "picks", "label_logprob", "slot_bonus", "label_prior")
+"""What is known by slot of each item, and can be put into planned contrasts as QUANTITY.slot_1 and so on."""
+SLOTS = tuple(f"slot_{place}" for place in range(1, 27))
 
 ANSWER = (
     ("accuracy", "accuracy", "estimate"),
@@ -41,6 +50,9 @@ _MEANINGS = {
     "slot_bonus.slot": "What standing in this slot adds to an option's log-probability, in nats per item.",
     "label_prior.slot": "Probability of this slot's label with the content taken out, mean of the items' own.",
     "label_mass": "Mean total probability of all labels: how much of the reply's first token was an answer at all.",
+    "agreement": "Share of prompts for which the likeliest label is the letter that the model generates.",
+    "agreement.every_order": "Share of items for which likeliest label and generated letter agree in every order.",
+    "agreement.kappa": "Cohen's kappa of likeliest label and generated letter: agreement beyond that of chance.",
     "unstable_items": "Items whose accuracy differs between slots; only they can show an effect on accuracy.",
     "consistency": "Share of items answered with the same option in every order.",
     "flip_rate": "Share of items whose chosen option changes with the order.",
@@ -75,14 +87,21 @@ def describe(quantity: str) -> str:
         If the design has no such quantity.
     """
     base, _, model = quantity.partition("@model=")
-    name, _, size = base.partition("@k=")
+    whole, _, size = base.partition("@k=")
+    name, _, other = whole.partition(WITH)
     family = _family(name)
-    if family not in _MEANINGS or (base != name and not size.isdigit()) or (quantity != base and not model):
+    wrong = (base != whole and not size.isdigit()) or (quantity != base and not model)
+    paired, planned = family in AGREEMENT, describe_contrast(name)
+    if (family not in _MEANINGS and planned is None) or wrong or paired != bool(other) or (paired and model):
         raise InputError(
             f"mcq has no quantity {quantity!r}; there are {', '.join(sorted(_MEANINGS))}, each also with @k=NUMBER for "
-            "items with another number of options and @model=ID for the part that one model answered"
+            "items with another number of options and @model=ID for the part that one model answered; agreement has "
+            f"{WITH}EXPERIMENT after its name, the experiment that generates letters; and contrast.ID of a planned "
+            "contrast, also with tost., sd. or negative. before it, and ratio_of_means.ID"
         )
-    parts = [_MEANINGS[family]]
+    parts = [planned or _MEANINGS[family]]
+    if other:
+        parts.append(f"The letters are those of experiment {other}.")
     if size:
         parts.append(f"Only items with {size} options.")
     if model:
@@ -91,11 +110,61 @@ def describe(quantity: str) -> str:
 
 
 def unplanned(study: Study, experiment: Experiment, quantity: str) -> str | None:
-    """Say why an experiment will have no such quantity: log-probabilities that its read does not ask for."""
+    """Say why an experiment will have no such quantity: its read does not give it, or there is nothing to compare."""
+    name, _, other = quantity.partition("@k=")[0].partition(WITH)
+    if name in AGREEMENT:
+        known = [entry.id for entry in _generating(study, experiment)]
+        listed = ", ".join(known) or "none"
+        return None if other in known else f"no experiment {other!r} to compare this one with; there are {listed}"
+    if contrast := contrast_id(name):
+        return _unplanned_contrast(study, experiment, contrast)
     reads = _READS.get(_family(quantity.partition("@")[0]))
     if reads is None or experiment.read.kind in reads:
         return None
     return f"the read {experiment.read.kind!r} gives none; {', '.join(reads)} do"
+
+
+def _unplanned_contrast(study: Study, experiment: Experiment, name: str) -> str | None:
+    file = study.config.analysis.slot_contrasts
+    reason = unplanned_contrast(name, file, "slot_contrasts")
+    if file is None or reason is not None:
+        return reason
+    plan = checked_plan(
+        file, source=f"{study.path}: analysis.slot_contrasts", conditions=SLOT_QUANTITIES, effects=SLOTS
+    )
+    (planned,) = [entry for entry in plan.contrasts if entry.id == name]
+    absent = [condition for condition in planned.conditions if experiment.read.kind not in _reads_of(condition)]
+    if not absent:
+        return None
+    return f"it needs {', '.join(absent)}, and the read {experiment.read.kind!r} gives none"
+
+
+def _reads_of(quantity: str) -> tuple[str, ...]:
+    return _READS.get(f"{quantity}.slot", ("generate", "logprob", "decide", "option_text"))
+
+
+def partners(study: Study, cell: Cell) -> list[Cell]:
+    """Return the cells whose generated letters are compared with a cell's likeliest labels."""
+    model, dataset = cell.model.id, cell.dataset.id
+    return [
+        study.cell(other.id, model, dataset)
+        for other in _generating(study, cell.experiment)
+        if model in other.models and dataset in other.datasets
+    ]
+
+
+def _generating(study: Study, experiment: Experiment) -> list[Experiment]:
+    """Return the experiments with generated letters that share models and data sets with one of label probabilities."""
+    if experiment.read.kind not in _READS["label_mass"]:
+        return []
+    return [
+        other
+        for other in study.config.experiments
+        if other.design == experiment.design
+        and other.read.kind == "generate"
+        and set(other.models) & set(experiment.models)
+        and set(other.datasets) & set(experiment.datasets)
+    ]
 
 
 def _family(name: str) -> str:

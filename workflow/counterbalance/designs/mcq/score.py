@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterbalance.artifacts import SCHEMAS
-from counterbalance.config.models import DecideRead, Experiment, GenerateRead, LogprobRead, OptionTextRead
-from counterbalance.errors import InputError
+from counterbalance.config.models import CellsRead, DecideRead, Experiment, GenerateRead, LogprobRead, OptionTextRead
+from counterbalance.errors import ConfigError, InputError
 from counterbalance.reading import READER_VERSION, LabelReading, Reading, read_answer, read_label_logprobs
 
 _OUTCOMES = SCHEMAS["outcomes"]
@@ -115,6 +115,8 @@ def _reader(experiment: Experiment) -> Callable[[Row, Row], Found]:
             return lambda trial, reply: _read_option_texts(trial, reply, length)
         case DecideRead():
             return _read_choice
+        case CellsRead():
+            raise ConfigError(f"experiment {experiment.id!r}: cells are those of a crossing; write `design: crossing`")
 
 
 def _read_text(trial: Row, reply: Row) -> Found:

@@ -3,11 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from counterbalance.config import Cell
+from counterbalance.config import Analysis, Cell
+from counterbalance.contrasts import Condition as Known
 from counterbalance.designs.crossing.conditions import CELL_BLOCKS, CONDITIONS, Condition
+from counterbalance.designs.crossing.estimate import known_conditions
 from counterbalance.report.crossing.words import kind_of, lead, sentence, verdict_of, verdict_words
-from counterbalance.report.numbers import USABLE, CellNumbers, Number, Shown
-from counterbalance.report.text import MISSING, count, interval, p_value, percent, plural, signed
+from counterbalance.report.numbers import CellNumbers, Number, Shown
+from counterbalance.report.planned import ContrastRow, amount, contrast_rows, ends, negative, p_words
+from counterbalance.report.published import is_published
+from counterbalance.report.text import MISSING, count, percent, plural
 
 SETS = (("kept", ""), ("all", "@all"))
 
@@ -34,23 +38,6 @@ class EffectRow:
 
 
 @dataclass(frozen=True)
-class ContrastRow:
-    """One planned contrast on both sets."""
-
-    name: str
-    expression: str
-    status: str
-    kept: Shown
-    whole: Shown
-    p: str
-    adjusted: str
-    tost: str
-    negative: str
-    notes: Sequence[str]
-    differs: bool
-
-
-@dataclass(frozen=True)
 class CellView:
     """What the page shows of a cell."""
 
@@ -64,10 +51,12 @@ class CellView:
     sentence: str
     unit: str
     probability: bool
+    published: bool
     size: str
     mixture: str
     effects: Sequence[tuple[str, Sequence[EffectRow]]]
-    contrasts: Sequence[ContrastRow]
+    contrasts: Sequence[tuple[ContrastRow, bool]]
+    """Each with whether its verdict differs between the sets."""
     differing: Sequence[str]
     left_out: Sequence[tuple[str, str]]
     statuses: Sequence[tuple[str, str, Sequence[str]]]
@@ -75,14 +64,17 @@ class CellView:
     mass: Sequence[tuple[str, str]]
 
 
-def view_cell(cell: Cell, numbers: CellNumbers, contrasts: Sequence[str]) -> CellView:
-    """Format one cell's estimates; `contrasts` are the ids of the planned ones, in the plan's order."""
+def view_cell(cell: Cell, numbers: CellNumbers, analysis: Analysis) -> CellView:
+    """Format one cell's estimates; planned contrasts in the plan's order."""
     verdict = verdict_of(numbers)
     mixture = numbers.get("models_returned")
     probability = cell.experiment.read.kind == "generate"
     asked = asked_conditions(numbers)
     differing = _differing(numbers)
     names = (cell.experiment.id, cell.model.id, cell.dataset.id)
+    published = is_published(cell)
+    known = known_conditions(analysis, published=published)
+    contrasts = contrast_rows(numbers, analysis.contrasts)
     return CellView(
         anchor=f"cell-{'.'.join(names)}",
         model=cell.model.id,
@@ -94,12 +86,14 @@ def view_cell(cell: Cell, numbers: CellNumbers, contrasts: Sequence[str]) -> Cel
         sentence=sentence(numbers),
         unit="probability" if probability else "nats",
         probability=probability,
-        size=_size(numbers),
+        published=published,
+        size=_size(numbers, "number" if published else "call"),
         mixture=(mixture.reason or "more than one model answered") if mixture else "",
         effects=[
-            (name, [_effect_row(numbers, condition, suffix, differing) for condition in asked]) for name, suffix in SETS
+            (name, [_effect_row(numbers, condition, known, suffix, differing) for condition in asked])
+            for name, suffix in SETS
         ],
-        contrasts=_contrasts(numbers, contrasts, differing),
+        contrasts=[(row, any(text.startswith(f"contrast.{row.name} ") for text in differing)) for row in contrasts],
         differing=differing,
         left_out=_left_out(numbers),
         statuses=_statuses(numbers),
@@ -117,28 +111,22 @@ def asked_conditions(numbers: CellNumbers) -> list[Condition]:
     return [condition for name, condition in CONDITIONS.items() if f"serial.{name}" in numbers]
 
 
-def amount(number: Number | None) -> Shown:
-    """Write an effect with its interval, three digits and a sign, or say why there is none."""
-    if number is None:
-        return Shown(MISSING, note="not computed for this cell")
-    note = "" if number.status in USABLE else number.reason or number.status.replace("_", " ")
-    if number.estimate is None:
-        return Shown(MISSING, note=note or "not computed for this cell")
-    return Shown(signed(number.estimate, 3), _ends(number), note)
+def dials(known: Known | None) -> str:
+    """Write what is known of a condition."""
+    if known is None:
+        return "dials not known"
+    cues = "cues not known" if known.cues is None else str(known.cues)
+    return f"{known.header or 'header not known'} · {known.body or 'body not known'} · {cues}"
 
 
-def _ends(number: Number | None) -> str:
-    if number is None or number.low is None or number.high is None:
-        return ""
-    return interval(signed(number.low, 3), signed(number.high, 3))
-
-
-def _effect_row(numbers: CellNumbers, condition: Condition, suffix: str, differing: Sequence[str]) -> EffectRow:
+def _effect_row(
+    numbers: CellNumbers, condition: Condition, known: Mapping[str, Known], suffix: str, differing: Sequence[str]
+) -> EffectRow:
     name = condition.name
     serial, tost = numbers[f"serial.{name}{suffix}"], numbers.get(f"tost.serial.{name}{suffix}")
     return EffectRow(
         condition=name,
-        dials=f"{condition.header} · {condition.body} · {condition.cues}",
+        dials=dials(known.get(name)),
         items=count(serial.n_items),
         token=amount(numbers.get(f"token.{name}{suffix}")),
         role=amount(numbers.get(f"role.{name}{suffix}")),
@@ -146,40 +134,13 @@ def _effect_row(numbers: CellNumbers, condition: Condition, suffix: str, differi
         order=amount(numbers.get(f"order.{name}{suffix}")),
         order_null=_null(numbers, f"null.order.{name}{suffix}"),
         serial=amount(serial),
-        narrow=_ends(tost),
-        p=_p(serial.p),
-        adjusted=_p(serial.p_adjusted) if not suffix else "",
-        tost=_p(tost.p if tost else None),
-        negative=_negative(numbers, f"serial.{name}{suffix}"),
+        narrow=ends(tost),
+        p=p_words(serial.p),
+        adjusted=p_words(serial.p_adjusted) if not suffix else "",
+        tost=p_words(tost.p if tost else None),
+        negative=negative(numbers, f"serial.{name}{suffix}"),
         differs=any(text.startswith(f"serial.{name} ") for text in differing),
     )
-
-
-def _contrasts(numbers: CellNumbers, names: Sequence[str], differing: Sequence[str]) -> list[ContrastRow]:
-    rows = []
-    for name in names:
-        quantity = f"contrast.{name}"
-        number = numbers.get(quantity)
-        if number is None:
-            continue
-        expression = number.method.partition(": ")[0]
-        notes = [text for text in (number.reason or "").split("; ") if text]
-        rows.append(
-            ContrastRow(
-                name=name,
-                expression=expression,
-                status=notes[0] if number.status == "descriptive" and notes else "inferential",
-                kept=amount(number),
-                whole=amount(numbers.get(f"{quantity}@all")),
-                p=_p(number.p),
-                adjusted=_p(number.p_adjusted),
-                tost=_p(_p_of(numbers, f"tost.{quantity}")),
-                negative=_negative(numbers, quantity),
-                notes=notes[1:] if number.status == "descriptive" else notes,
-                differs=any(text.startswith(f"{quantity} ") for text in differing),
-            )
-        )
-    return rows
 
 
 def _differing(numbers: CellNumbers) -> list[str]:
@@ -209,35 +170,18 @@ def _statuses(numbers: CellNumbers) -> list[tuple[str, str, list[str]]]:
     return rows
 
 
-def _size(numbers: Mapping[str, Number]) -> str:
+def _size(numbers: Mapping[str, Number], unit: str) -> str:
     kept, every = numbers.get("items.kept"), numbers.get("items.all")
     if kept is None or every is None or kept.estimate is None or every.estimate is None:
         return MISSING
-    return (
-        f"{count(round(kept.estimate))} of {plural(round(every.estimate), 'item')} kept, {count(every.n_calls)} calls"
-    )
+    size = plural(every.n_calls, unit)
+    return f"{count(round(kept.estimate))} of {plural(round(every.estimate), 'item')} kept, {size}"
 
 
 def _null(numbers: CellNumbers, name: str) -> str:
     number = numbers.get(name)
     label = number.label if number and number.label else "not_evaluable"
     return {"pass": "pass", "fail": "FAIL", "not_applicable": "n/a"}.get(label, "?")
-
-
-def _negative(numbers: CellNumbers, name: str) -> str:
-    number = numbers.get(f"negative.{name}")
-    if number is None or number.estimate is None:
-        return MISSING
-    return f"{round(number.estimate)}/{number.n_items}"
-
-
-def _p_of(numbers: CellNumbers, name: str) -> float | None:
-    number = numbers.get(name)
-    return number.p if number else None
-
-
-def _p(value: float | None) -> str:
-    return MISSING if value is None else p_value(value)
 
 
 def _share(number: Number | None) -> str:

@@ -101,8 +101,10 @@ def draw_items(
         return svg_bytes(figure)
 
 
-def draw_cover(title: str, panels: Sequence[Panel], limit: float, form: Literal["svg", "png"]) -> bytes:
-    """Draw the forests of all cells side by side."""
+def draw_cover(
+    title: str, panels: Sequence[Panel], limit: float, form: Literal["svg", "png"], remark: str = ""
+) -> bytes:
+    """Draw the forests of all cells side by side; a remark goes below them."""
     theme = SENTINEL if form == "svg" else LIGHT
     shown = panels[:MOST_PANELS]
     columns = max(1, min(_COLUMNS, len(shown)))
@@ -126,6 +128,7 @@ def draw_cover(title: str, panels: Sequence[Panel], limit: float, form: Literal[
         note = "Serial effect by condition with its intervals; left: first block."
         if len(panels) > MOST_PANELS:
             note += " First cells only."
+        note = f"{note} {remark}".rstrip()
         figure.text(0.16 / width, 0.1 / height, note, va="bottom", color=theme.muted, size=7.5)
         return svg_bytes(figure) if form == "svg" else png_bytes(figure, dpi=200)
 

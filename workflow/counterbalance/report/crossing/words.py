@@ -69,8 +69,9 @@ GLOSSARY = (
     (
         "Kept and all",
         "…, …@all",
-        "Kept: items that are complete and, in every condition, within |token| ≤ 2.0 and |order| ≤ 0.50 nats. Both "
-        "sets are analysed; what excludes zero on one of them only is listed.",
+        "Kept: items that are complete and, in every condition, within |token| ≤ 2.0 and |order| ≤ 0.50 nats; of "
+        "published cells with a column for it, the items that it marks. Both sets are analysed; what excludes zero on "
+        "one of them only is listed.",
     ),
     (
         "TOST",

@@ -30,6 +30,12 @@ _FURTHER = (
     ("Share of an item's usual option", "usual_share"),
     ("Probability of all labels together", "label_mass"),
 )
+# Words around the experiment that a cell is compared with.
+_COMPARED = {
+    "agreement": "Likeliest label is the letter generated in {}",
+    "agreement.every_order": "Items for which it is in every order",
+    "agreement.kappa": "Cohen’s kappa with {}",
+}
 SERIES = (
     ("accuracy", "Accuracy"),
     ("picks", "Picks"),
@@ -132,7 +138,8 @@ def view_cell(cell: Cell, numbers: CellNumbers, labels: Sequence[str], context: 
     verdict = verdict_of(numbers)
     mixture = mixture_of(numbers)
     facts = [(term, _fact(numbers.get(name), mixture)) for term, name in _FACTS]
-    facts += [(term, _fact(numbers[name], mixture)) for term, name in _FURTHER if name in numbers]
+    further = (*_FURTHER, *_compared(numbers))
+    facts += [(term, _fact(numbers[name], mixture)) for term, name in further if name in numbers]
     published = [_lines(numbers, lines) for _, lines in _PUBLISHED]
     calibrated = [_lines(numbers, lines) for _, lines in _CALIBRATED]
     compared = [shown for entry in [*published, *calibrated] for _, shown in entry]
@@ -151,7 +158,7 @@ def view_cell(cell: Cell, numbers: CellNumbers, labels: Sequence[str], context: 
         v_note=_without_interval(numbers.get("V.corrected")),
         spark=_spark(slots, context.even),
         facts=[(term, shown) for term, shown in facts if shown.text != MISSING],
-        absent=_absent(facts),
+        absent=[] if verdict == "not_asked" else _absent(facts),
         accuracy=show(numbers.get("accuracy")),
         band=show(numbers.get("band")),
         detectable=show(numbers.get("detectable_V")),
@@ -168,6 +175,12 @@ def view_cell(cell: Cell, numbers: CellNumbers, labels: Sequence[str], context: 
         mixture=mixture,
         parts=part_rows(numbers),
     )
+
+
+def _compared(numbers: CellNumbers) -> list[tuple[str, str]]:
+    """Return terms and quantities of the comparison with other experiments, one after the other."""
+    others = dict.fromkeys(name.partition("@with=")[2] for name in sorted(numbers) if "@with=" in name)
+    return [(term.format(other), f"{name}@with={other}") for other in others for name, term in _COMPARED.items()]
 
 
 def _without_interval(v: Number | None) -> str:

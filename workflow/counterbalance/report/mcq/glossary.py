@@ -76,5 +76,12 @@ GLOSSARY = (
         "How often two calls of one item choose different options: in the same order, which is the model's own "
         "unsteadiness, and in two different orders. Only what the second is above the first is an effect of order.",
     ),
+    (
+        "Agreement of two reads",
+        "agreement@with=E, agreement.every_order@with=E, agreement.kappa@with=E",
+        "Where experiment E lets the same model generate letters for the same items in the same orders: how often the "
+        "likeliest label is the letter that it writes; for which items in every order; and Cohen's kappa, the "
+        "agreement beyond what both reads' picks by slot would give by chance.",
+    ),
     ("Accuracy band", "band", "Low, middle or high accuracy by the plan's edges. A description, not a filter."),
 )

@@ -13,7 +13,8 @@ from counterbalance.report.mcq.pooled import pooled, value_of, verdict_in_count
 from counterbalance.report.mcq.section import Section
 from counterbalance.report.numbers import Shown, show, show_p
 from counterbalance.report.sources import Sources
-from counterbalance.report.text import percent, plural, proportion
+from counterbalance.report.text import dollars, percent, plural, proportion
+from counterbalance.scouting.outcome import CellDecision, read_decisions
 
 _ORDER = ("bias", "no_bias_seen", "not_measurable", "degenerate", "mixed", "not_asked")
 _WIDEST = 8
@@ -45,7 +46,7 @@ class Entry:
     name
         Model and subset, and the experiment where there are several, on one line.
     kind
-        The kind of bias, or what the cell would have shown.
+        The kind of bias, what the cell would have shown, or what its scout saw.
     tests
         What was tested, and its p-value after Holm.
     """
@@ -90,6 +91,8 @@ class Overview:
     """Place of the V that the plan wants to be able to see, in per cent of the axis in the list."""
     top: str
     """The V at the end of that axis."""
+    saved: str
+    """What leaving cells out after their scouts saved; empty where none was left out."""
 
     @property
     def pictures(self) -> list[LivePicture]:
@@ -104,7 +107,11 @@ def build_overview(sources: Sources, sections: Sequence[Section]) -> Overview:
     several = len(sections) > 1
     points = {cell.cell.name: point for n, cell in enumerate(cells, 1) if (point := _point(n, cell, several))}
     top = v_limit(list(points.values()))
-    entries = [_entry(n, cell, analysis, several=several, top=top) for n, cell in enumerate(cells, 1)]
+    scouted = read_decisions(sources.study)
+    entries = [
+        _entry(n, cell, _kind(cell, analysis, scouted.get(cell.cell.name)), several=several, top=top)
+        for n, cell in enumerate(cells, 1)
+    ]
     by_name = {cell.cell.name: entry for cell, entry in zip(cells, entries, strict=True)}
     statement, further = pooled(cells, analysis)
     tally = _tally(cells)
@@ -122,7 +129,18 @@ def build_overview(sources: Sources, sections: Sequence[Section]) -> Overview:
         not_drawn=[entry for name, entry in by_name.items() if name not in points],
         aim=round(100 * min(1.0, analysis.measurable_v / top), 2),
         top=proportion(top, 1),
+        saved=_saved([entry for entry in scouted.values() if entry.skipped]),
     )
+
+
+def _saved(skipped: Sequence[CellDecision]) -> str:
+    if not skipped:
+        return ""
+    prices = [entry.nano_usd for entry in skipped if entry.nano_usd is not None]
+    cost = f", about {dollars(sum(prices))} not spent" if prices else ""
+    scouts = sum(entry.calls for entry in skipped)
+    calls = plural(sum(entry.left for entry in skipped), "call")
+    return f"{plural(len(skipped), 'cell')} left out: {calls} not made{cost}, for {plural(scouts, 'call')} of scouts."
 
 
 def _rank(entry: Figured) -> tuple[int, float]:
@@ -144,13 +162,13 @@ def _tally(cells: Sequence[Figured]) -> list[tuple[str, str, int]]:
     return [(verdict, words.get(verdict, "Mixed"), verdicts.count(verdict)) for verdict in dict.fromkeys(verdicts)]
 
 
-def _entry(number: int, entry: Figured, analysis: Analysis, *, several: bool, top: float) -> Entry:
+def _entry(number: int, entry: Figured, kind: str, *, several: bool, top: float) -> Entry:
     return Entry(
         number=number,
         name=_name(entry, several),
         cell=entry.view,
         experiment=entry.cell.experiment.id,
-        kind=_kind(entry, analysis),
+        kind=kind,
         tests=[
             (word, show_p(entry.numbers.get(f"relabelling.{word}"), adjusted=True)) for word in ("accuracy", "picks")
         ],
@@ -163,8 +181,11 @@ def _name(entry: Figured, several: bool) -> str:
     return " · ".join([cell.model.id, cell.dataset.id, *([cell.experiment.id] if several else [])])
 
 
-def _kind(entry: Figured, analysis: Analysis) -> str:
+def _kind(entry: Figured, analysis: Analysis, scouted: CellDecision | None) -> str:
     verdict = verdict_in_count(entry)
+    if verdict == "not_asked":
+        seen = scouted.accuracy if scouted else None
+        return "left out after its scout" if seen is None else f"scout’s accuracy {percent(seen)}"
     if verdict == "mixed":
         return "more than one model answered"
     if verdict == "bias":

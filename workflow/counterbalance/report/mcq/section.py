@@ -63,6 +63,8 @@ class Section:
     cells: Sequence[CellBlock]
     all_answered: str
     not_counted: Sequence[CellView]
+    not_asked: Sequence[CellView]
+    """Cells that their scouts left out; there is nothing to compare in them."""
     statuses: Sequence[StatusRow]
     largest_failure: float
     slot_labels: Sequence[str]
@@ -85,7 +87,8 @@ def build_section(sources: Sources, experiment: Experiment) -> Section:
     limit = shared_bonus_limit(cells)
     statuses = [row for entry in cells for row in status_rows(entry.view, entry.numbers)]
     failing = {row.cell.anchor for row in statuses}
-    not_counted = [entry.view for entry in cells if not counts_replies(entry.numbers)]
+    asked = [entry for entry in cells if entry.view.verdict != "not_asked"]
+    not_counted = [entry.view for entry in asked if not counts_replies(entry.numbers)]
     return Section(
         id=experiment.id,
         template="mcq.html.j2",
@@ -95,7 +98,8 @@ def build_section(sources: Sources, experiment: Experiment) -> Section:
         subsets=experiment.datasets,
         figured=cells,
         cells=[CellBlock(entry.view, cell_pictures(entry, limit)) for entry in cells],
-        all_answered=f"{len(cells) - len(failing) - len(not_counted)} of {plural(len(cells), 'cell')}",
+        all_answered=f"{len(asked) - len(failing) - len(not_counted)} of {plural(len(asked), 'cell')}",
+        not_asked=[entry.view for entry in cells if entry not in asked],
         not_counted=not_counted,
         statuses=statuses,
         largest_failure=max((share for row in statuses for _, share in row.by_slot), default=0.0),
