@@ -1,42 +1,14 @@
 """Replies to outcomes: the log-probability of either answer as the next token, or which answer was written."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from counterbalance.artifacts import SCHEMAS
 from counterbalance.config.models import CellsRead, Experiment, LogprobRead, OptionTextRead
 from counterbalance.designs.crossing.published import read_cell
-from counterbalance.errors import InputError
-from counterbalance.reading import READER_VERSION, read_answer, read_label_logprobs
-
-_OUTCOMES = SCHEMAS["outcomes"]
-_TRIAL_COLUMNS = (
-    "trial_id",
-    "item_id",
-    "group_id",
-    "condition",
-    "arrangement_index",
-    "repeat",
-    "arrangement",
-    "labels",
-)
-_REPLY_COLUMNS = (
-    "status",
-    "text",
-    "top_tokens",
-    "top_logprobs",
-    "option_logprobs",
-    "option_tokens",
-    "finish_reason",
-    "model_returned",
-)
-
-Row = Mapping[str, Any]
-Found = dict[str, Any]
+from counterbalance.designs.outcomes import Found, Reader, Row, read_outcomes
+from counterbalance.reading import read_answer, read_label_logprobs
 
 
 def score(experiment: Experiment, trials: pa.Table, replies: pa.Table) -> pa.Table:
@@ -61,43 +33,10 @@ def score(experiment: Experiment, trials: pa.Table, replies: pa.Table) -> pa.Tab
     InputError
         If a trial has no reply or two.
     """
-    positions = pc.index_in(trials.column("trial_id"), value_set=replies.column("trial_id").combine_chunks())
-    if positions.null_count or pc.count_distinct(replies.column("trial_id")).as_py() != replies.num_rows:
-        raise InputError(
-            f"replies do not match trials one to one ({trials.num_rows} trials, {replies.num_rows} replies, "
-            f"{positions.null_count} trials without a reply); run query again"
-        )
-    matched = replies.select(list(_REPLY_COLUMNS)).take(positions).to_pylist()
-    read = _reader(experiment)
-    rows = [
-        _outcome(trial, reply, read)
-        for trial, reply in zip(trials.select(list(_TRIAL_COLUMNS)).to_pylist(), matched, strict=True)
-    ]
-    return pa.Table.from_pylist(rows, schema=_OUTCOMES.arrow)
+    return read_outcomes(trials, replies, _reader(experiment), repeats=experiment.repeats)
 
 
-def _outcome(trial: Row, reply: Row, read: Callable[[Row, Row], Found]) -> Row:
-    found: Found = {"slot": None, "tie": None, "slot_logprobs": None, "slot_censored": None, "label_mass": None}
-    found |= {"candidates": [], "rule": "vendor_status", "outcome": reply["status"]}
-    # A cut reply may still hold a finished answer; a reply of unknown ending is read like any other text.
-    if reply["status"] in ("ok", "truncated", "unknown"):
-        found |= read(trial, reply)
-    slot = found["slot"]
-    return {
-        **{name: trial[name] for name in _TRIAL_COLUMNS[:6]},
-        "extra": False,
-        "n_options": len(trial["arrangement"]),
-        "arrangement": trial["arrangement"],
-        "gold_slot": None,
-        "option_id": None if slot is None else trial["arrangement"][slot],
-        "correct": None,
-        "parser": READER_VERSION,
-        "model_returned": reply["model_returned"],
-        **found,
-    }
-
-
-def _reader(experiment: Experiment) -> Callable[[Row, Row], Found]:
+def _reader(experiment: Experiment) -> Reader:
     match experiment.read:
         case LogprobRead(min_label_mass=min_mass):
             return lambda trial, reply: _read_listed(trial, reply, min_mass)

@@ -1,48 +1,20 @@
 """Replies to outcomes: which option was chosen, or why none was."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from counterbalance.artifacts import SCHEMAS
 from counterbalance.config.models import CellsRead, DecideRead, Experiment, GenerateRead, LogprobRead, OptionTextRead
-from counterbalance.errors import ConfigError, InputError
-from counterbalance.reading import READER_VERSION, LabelReading, Reading, read_answer, read_label_logprobs
+from counterbalance.designs.outcomes import Found, Reader, Row, read_outcomes
+from counterbalance.errors import ConfigError
+from counterbalance.reading import LabelReading, Reading, read_answer, read_label_logprobs
 
-_OUTCOMES = SCHEMAS["outcomes"]
-_TRIAL_COLUMNS = (
-    "trial_id",
-    "item_id",
-    "group_id",
-    "condition",
-    "arrangement_index",
-    "repeat",
-    "arrangement",
-    "labels",
-    "option_texts",
-    "gold_slot",
-)
-_REPLY_COLUMNS = (
-    "status",
-    "text",
-    "top_tokens",
-    "top_logprobs",
-    "option_logprobs",
-    "option_tokens",
-    "finish_reason",
-    "model_returned",
-)
 # A vendor's probabilities are rounded; further from 1 than this they are not those of one choice.
 _ROUNDED = 0.05
 # What a vendor writes as 0 is below this.
 _WRITTEN_AS_ZERO = math.log(0.01)
-
-Row = Mapping[str, Any]
-Found = dict[str, Any]
 
 
 def score(experiment: Experiment, trials: pa.Table, replies: pa.Table) -> pa.Table:
@@ -65,47 +37,10 @@ def score(experiment: Experiment, trials: pa.Table, replies: pa.Table) -> pa.Tab
     InputError
         If a trial has no reply or two.
     """
-    positions = pc.index_in(trials.column("trial_id"), value_set=replies.column("trial_id").combine_chunks())
-    if positions.null_count or pc.count_distinct(replies.column("trial_id")).as_py() != replies.num_rows:
-        raise InputError(
-            f"replies do not match trials one to one ({trials.num_rows} trials, {replies.num_rows} replies, "
-            f"{positions.null_count} trials without a reply); run query again"
-        )
-    matched = replies.select(list(_REPLY_COLUMNS)).take(positions)
-    read, repeats = _reader(experiment), experiment.repeats
-    asked = zip(*(trials.column(name).to_pylist() for name in _TRIAL_COLUMNS), strict=True)
-    replied = zip(*(matched.column(name).to_pylist() for name in _REPLY_COLUMNS), strict=True)
-    rows = [
-        _outcome(
-            dict(zip(_TRIAL_COLUMNS, trial, strict=True)), dict(zip(_REPLY_COLUMNS, reply, strict=True)), read, repeats
-        )
-        for trial, reply in zip(asked, replied, strict=True)
-    ]
-    return pa.Table.from_pylist(rows, schema=_OUTCOMES.arrow)
+    return read_outcomes(trials, replies, _reader(experiment), repeats=experiment.repeats)
 
 
-def _outcome(trial: Row, reply: Row, read: Callable[[Row, Row], Found], repeats: int) -> Row:
-    found: Found = {"slot": None, "tie": None, "slot_logprobs": None, "slot_censored": None, "label_mass": None}
-    found |= {"candidates": [], "rule": "vendor_status", "outcome": reply["status"]}
-    # A cut reply may still hold a finished answer; a reply of unknown ending is read like any other text.
-    if reply["status"] in ("ok", "truncated", "unknown"):
-        found |= read(trial, reply)
-    slot, gold = found["slot"], trial["gold_slot"]
-    return {
-        **{name: trial[name] for name in _TRIAL_COLUMNS[:6]},
-        "extra": trial["repeat"] >= repeats,
-        "n_options": len(trial["arrangement"]),
-        "arrangement": trial["arrangement"],
-        "gold_slot": gold,
-        "option_id": None if slot is None else trial["arrangement"][slot],
-        "correct": None if slot is None or gold is None else slot == gold,
-        "parser": READER_VERSION,
-        "model_returned": reply["model_returned"],
-        **found,
-    }
-
-
-def _reader(experiment: Experiment) -> Callable[[Row, Row], Found]:
+def _reader(experiment: Experiment) -> Reader:
     match experiment.read:
         case GenerateRead():
             return _read_text
