@@ -64,6 +64,14 @@ def keys_of(vendor: Any, n: int = N) -> list[str]:
     return [call(vendor, i).key for i in range(n)]
 
 
+def test_an_answer_that_is_nested_too_deeply_is_no_answer() -> None:
+    async def deep() -> Received:
+        return Received(200, {}, "[" * 100_000)
+
+    with pytest.raises(TransportError, match="no JSON object"):
+        asyncio.run(make("openai", "http://127.0.0.1:1")._look(deep()))
+
+
 @ALL
 @pytest.mark.parametrize("read", [{"kind": "generate", "temperature": None}, {"kind": "logprob", "top": 5}])
 def test_live_and_batch_give_the_same_table(tmp_path: Path, name: str, read: dict) -> None:

@@ -187,6 +187,22 @@ def test_drawn_example_slots_favour_no_label_and_follow_the_order_alone(make_stu
         assert row["prompt"] == of_order[row["item_id"], tuple(row["arrangement"])]
 
 
+def test_drawn_example_slots_favour_no_label_where_examples_differ_in_length(make_study, tmp_path) -> None:
+    """Of 240 prompts the example of two options is answered A in 120, give or take 8; moved by 0 to 2, in 160."""
+    (tmp_path / "e.yaml").write_text(
+        "- {question: 'two?', options: [x, y], answer: 1}\n- {question: 'q?', options: [x, y, z], answer: 2}\n",
+        encoding="utf-8",
+    )
+    block = "{% for e in examples %}{{ e.answer_label }} {% endfor %}\n"
+    drawn = ("style: plain}", "style: plain, examples: e.yaml, example_slots: drawn}")
+    every = trials(make_study(drawn, template=block + TEMPLATE), items(*(f"i{number:02d}" for number in range(40))))
+    answers = [json.loads(str(row["prompt"]))["text"].split()[:2] for row in every]
+    first = Counter(labels[0] for labels in answers)
+    assert set(first) == {"A", "B"}
+    assert abs(first["A"] - first["B"]) < 50
+    assert {tuple(labels) for labels in answers} == {(one, two) for one in "AB" for two in "ABC"}
+
+
 def test_drawn_example_slots_need_examples(make_study) -> None:
     with pytest.raises(ConfigError, match="needs `examples`"):
         make_study(("style: plain}", "style: plain, example_slots: drawn}"))

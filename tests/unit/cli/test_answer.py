@@ -1,5 +1,9 @@
 import pytest
+from click.testing import CliRunner
+from money_cases import paid_study
 
+from counterbalance.artifacts import SCHEMAS, table_from_rows, write_table
+from counterbalance.cli import main
 from counterbalance.cli.answer import _number, _show
 from counterbalance.designs import DESIGNS, get_design
 
@@ -26,3 +30,14 @@ def test_every_design_says_what_it_has(design: str) -> None:
     columns = get_design(design).answer
     assert {part for _, _, part in columns} <= {"estimate", "interval", "p_adjusted", "label"}
     assert all(get_design(design).describe(quantity) for _, quantity, _ in columns)
+
+
+def test_simulated_respondents_are_named_as_no_evidence(tmp_path) -> None:
+    study = paid_study(tmp_path)
+    for name in ("estimates", "predictions"):
+        path = getattr(study.layout, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_table(path, table_from_rows([], SCHEMAS[name]), SCHEMAS[name])
+    lines = CliRunner().invoke(main, ["answer", "--study", str(study.path)], catch_exceptions=False).output.splitlines()
+    (line,) = [line for line in lines if "no evidence about a model" in line]
+    assert line.endswith("letters/planted/sums")

@@ -34,6 +34,13 @@ def mcq(runs: Path, as_json: bool, seed: int, resamples: int) -> None:
       correct_slot  where the correct option stood, from 0
       picked_slot   which was chosen, from 0; blank where there was no answer
 
+    and, where they are known,
+
+    \b
+      group_id       equal for items that share a source, which are then one unit
+      picked_option  which option was chosen, wherever it stood
+      order          equal where an item's options stood in the same order
+
     The result is exploratory: nothing was frozen before these calls were made.
     """
     from counterbalance.designs import get_design

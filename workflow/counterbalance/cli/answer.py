@@ -28,6 +28,9 @@ def answer(study: Study) -> None:
         for line in _table(design, cells, values):
             click.echo(line)
         click.echo("")
+    simulated = [cell.name for cell in study.cells() if cell.model.vendor == "simulated"]
+    if simulated:
+        click.echo(f"simulated respondents, no evidence about a model: {', '.join(simulated)}\n")
     published = [cell.name for cell in study.cells() if cell.model.vendor == "cells"]
     if published:
         click.echo(f"published cells, for which no model was asked: {', '.join(published)}\n")

@@ -26,7 +26,9 @@ def doctor(study: Path | None) -> None:
     lines = _checks() + (_study_checks(study) if study is not None else [])
     problems = [line for line in lines if not _print(*line)]
     if problems:
-        click.echo(f"\n{len(problems)} to mend; `make .venv` installs the locked environment.")
+        click.echo(
+            f"\n{len(problems)} to mend; `make .venv/.runtime` installs the locked environment, where that is missing."
+        )
         raise click.exceptions.Exit(1)
     click.echo("\nReady: `make demo` runs the demo study.")
 

@@ -178,6 +178,7 @@ def parse_flag(name: str, text: str) -> bool:
 
 
 def _records(data: bytes, source: str) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
+    line = 1
     try:
         reader = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True)
         header = [name.strip() for name in next(reader, [])]
@@ -192,8 +193,12 @@ def _records(data: bytes, source: str) -> tuple[list[str], list[tuple[int, dict[
                 found.append((line, dict(zip(header, values, strict=True))))
             line = reader.line_num + 1
         return header, found
-    except (UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError as error:
         raise InputError(f"{source}: cannot be read as CSV in UTF-8: {error}") from error
+    except csv.Error as error:
+        raise InputError(
+            f"{source} line {line}: cannot be read as CSV: {error}; see to the quotes from there on"
+        ) from error
 
 
 def _parse(line: int, fields: dict[str, str], column: str | None) -> CellRow:

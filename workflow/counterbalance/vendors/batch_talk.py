@@ -42,7 +42,7 @@ class BatchTalker(ApiVendor[ModelT]):
         received = await self._fetch(sending, gone=gone, transfer=transfer)
         try:
             body = json.loads(received.text)
-        except ValueError:
+        except (ValueError, RecursionError):
             body = None
         if not isinstance(body, dict):
             raise TransportError(

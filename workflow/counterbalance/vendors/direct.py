@@ -29,8 +29,12 @@ class DirectClient(httpx2.AsyncClient):
 
     async def send(self, request: httpx2.Request, *, stream: bool = False, **ignored: Any) -> httpx2.Response:
         """Send a request; see `httpx2.AsyncClient`. Redirects are never followed."""
-        response = await self._transport_for_url(request.url).handle_async_request(request)
+        transport = self._transport_for_url(request.url)
+        response = await transport.handle_async_request(request)
         response.request = request
+        if "set-cookie" in response.headers and (session := getattr(transport, "client", None)) is not None:
+            # The library below keeps them, and would send them with every later call.
+            session.cookie_jar.clear()
         if not stream:
             try:
                 await response.aread()

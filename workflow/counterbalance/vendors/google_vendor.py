@@ -114,7 +114,8 @@ class GoogleVendor(ApiVendor[GoogleModel]):
             answer = await self._transport._async_request_once(replace(prepared, data=wire_bytes(wire_body(request))))
         except self._refused as error:
             headers = getattr(error.response, "headers", None) or {}
-            return Received.of(error.code, _lower(headers), json.dumps(error.details))
+            # Without a code where the server's status was 0.
+            return Received.of(error.code or 0, _lower(headers), json.dumps(error.details))
         return Received.of(200, _lower(answer.headers or {}), answer.response_stream[0])
 
     def _shape(self, request: Request) -> frozenset[str]:

@@ -195,7 +195,8 @@ def explain_breakdown(vendor: str, error: BaseException) -> TransportError | Ven
     chain = list(_causes(error))
     names = {base.__name__ for entry in chain for base in type(entry).__mro__}
     said = _cut(f"{vendor}: {', '.join(type(entry).__name__ for entry in chain)}: {str(chain[-1]) or 'no text'}")
-    if names & _BAD_ADDRESS:
+    # Python's own word for a host with an empty or too long part is a bare UnicodeError.
+    if names & _BAD_ADDRESS or any(type(entry) is UnicodeError for entry in chain):
         return VendorError(f"{said}; write the server's address as the model's `base_url`, as in https://host/v1")
     for wanted, kind, billed in _BREAKDOWNS:
         if names & wanted:
@@ -215,7 +216,8 @@ _BREAKDOWNS: list[tuple[set[str], Trouble, bool]] = [
     ({"ReadError", "WriteError", "RemoteProtocolError", "ClientConnectionError"}, "connection", True),
     ({"ConnectError", "ProxyError", "ClientHttpProxyError"}, "connection", False),
     ({"ConnectTimeout"}, "timeout", False),
-    ({"JSONDecodeError", "UnicodeDecodeError", "DecodingError", "ContentTypeError"}, "garbled", True),
+    ({"JSONDecodeError", "RecursionError", "UnicodeDecodeError", "UnicodeEncodeError"}, "garbled", True),
+    ({"DecodingError", "ContentTypeError"}, "garbled", True),
     ({"ClientResponseError", "UnknownApiResponseError"}, "garbled", True),
     ({"TimeoutError", "TimeoutException", "APITimeoutError"}, "timeout", True),
     ({"OSError", "APIConnectionError", "TransportError", "ClientError"}, "connection", True),

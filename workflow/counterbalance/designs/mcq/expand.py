@@ -3,6 +3,7 @@
 Prompts that are drawn for the repeat floor are asked once more than the others; their last repeat is the extra one.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -96,12 +97,10 @@ class _Expander:
         self._solved: list[SolvedItem] = []
         if prompt.examples is not None:
             self._solved = read_examples(project_file(study.root, prompt.examples), prompt.examples)
-        path, name, seed = project_file(study.root, prompt.template), prompt.examples or "", study.config.seed
-        places = max((len(item.options) for item in self._solved), default=1) if prompt.example_slots == "drawn" else 1
-        self._templates = []
-        for place in range(places):
-            examples = arrange_examples(self._solved, prompt.labels, seed, name, moved=place)
-            self._templates.append(PromptTemplate(path, prompt.template, experiment, examples))
+        # So many that examples of unlike lengths, too, have their answers in each of their slots equally often.
+        self._places = math.lcm(*(len(item.options) for item in self._solved)) if prompt.example_slots == "drawn" else 1
+        self._templates: dict[int, PromptTemplate] = {}
+        self._moved(0)
         self._example_contents = {item.content for item in self._solved}
 
     def add(self, item: dict[str, Any], columns: Columns) -> None:
@@ -141,10 +140,18 @@ class _Expander:
 
     def _template(self, item_id: str, order: Sequence[str]) -> PromptTemplate:
         """Draw where the examples' answers stand; a function of item and order alone, as a scout asks them too."""
-        if len(self._templates) == 1:
-            return self._templates[0]
+        if self._places == 1:
+            return self._moved(0)
         digest = sha256_json(["example slots", self._study.config.seed, item_id, list(order)]).removeprefix("sha256:")
-        return self._templates[int(digest[:13], 16) * len(self._templates) >> 52]
+        return self._moved(int(digest[:13], 16) * self._places >> 52)
+
+    def _moved(self, place: int) -> PromptTemplate:
+        if place not in self._templates:
+            prompt, root, seed = self._experiment.prompt, self._study.root, self._study.config.seed
+            examples = arrange_examples(self._solved, prompt.labels, seed, prompt.examples or "", moved=place)
+            path = project_file(root, prompt.template)
+            self._templates[place] = PromptTemplate(path, prompt.template, self._experiment, examples)
+        return self._templates[place]
 
     def _asked_again(self, item_id: str, index: int) -> bool:
         """Whether a prompt is asked once more; a function of its own name alone, so that no other item matters."""
