@@ -12,7 +12,7 @@ from counterbalance.artifacts import SCHEMAS, table_from_rows
 from counterbalance.calls import plan_calls, unanswered_calls
 from counterbalance.engine import Engine
 from counterbalance.errors import InputError, NoSpaceError
-from counterbalance.ledger import Ledger, answered_keys
+from counterbalance.ledger import Ledger, Sending, answered_keys
 from counterbalance.ledger.spare import Spare
 from counterbalance.progress import SilentProgress
 from counterbalance.vendors.base import Reply
@@ -93,20 +93,28 @@ def test_where_even_the_space_kept_back_does_not_help_it_says_so(bought) -> None
     assert len(answered_keys(path)) < len(vendor.asked)
 
 
-def test_no_ledger_is_opened_on_a_disk_without_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+CALL = Sending("sha256:" + "0" * 64, "{}")
+
+
+def test_nothing_is_sent_on_a_disk_without_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_given: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("counterbalance.ledger.spare.os.posix_fallocate", full, raising=False)
-    with pytest.raises(InputError, match="No space left"), Ledger(tmp_path / "a.sqlite", study="s", cell="c"):
-        pass
+    with Ledger(tmp_path / "a.sqlite", study="s", cell="c") as ledger:
+        with pytest.raises(InputError, match="No space left"):
+            ledger.save([], [CALL], frozen_sha256=FROZEN)
+        assert ledger.held == 0
     assert [path.name for path in tmp_path.iterdir() if "spare" in path.name] == []
 
 
 def test_the_space_is_real_and_given_back(tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
-    with Ledger(path, study="s", cell="c"):
-        spare = path.with_name("a.sqlite.spare")
+    spare = path.with_name("a.sqlite.spare")
+    with Ledger(path, study="s", cell="c") as ledger:
+        # A cell that has all its replies needs none.
+        assert not spare.exists()
+        ledger.save([], [CALL], frozen_sha256=FROZEN)
         found = spare.stat()
         assert found.st_size == 16 * 2**20 <= found.st_blocks * 512
     assert not spare.exists()

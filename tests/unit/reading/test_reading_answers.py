@@ -331,3 +331,16 @@ def test_only_the_chosen_languages_are_known() -> None:
 
 def test_the_version_is_declared() -> None:
     assert READER_VERSION
+
+
+@pytest.mark.parametrize(
+    ("text", "slot"),
+    [
+        ("Actually, Answer: D. Final answer: A", 0),
+        ("Wait, answer: D. So the final answer: A", 0),
+        ("Final answer: A. Wait. Answer: D. Final answer: B", 1),
+    ],
+)
+def test_a_correction_is_no_firmer_than_a_final_answer_after_it(text: str, slot: int) -> None:
+    reading = read_answer(text, labels=list("ABCD"), option_texts=["w", "x", "y", "z"], finish_reason="stop")
+    assert (reading.status, reading.slot) == ("ok", slot)

@@ -1,5 +1,9 @@
+import shutil
+
+import pytest
 from money_cases import CENT, paid_study, write_ledger
 
+from counterbalance.errors import InputError
 from counterbalance.ledger import Ledger, Sending
 from counterbalance.spending.budget import read_budgets
 from counterbalance.spending.spent import Paid, held_by_cell, paid_by_account
@@ -37,3 +41,15 @@ def test_what_a_model_cost_that_is_free_by_now_was_spent_all_the_same(tmp_path) 
     assert held_by_cell(study) == {("letters/planted/sums", "purse"): 13 * CENT}
     whole, accounts = read_budgets(study)
     assert (whole.spent, whole.left, accounts["purse"].spent) == (13 * CENT, 7 * CENT, 13 * CENT)
+
+
+def test_a_copy_of_a_ledger_does_not_count_twice(tmp_path) -> None:
+    study = paid_study(tmp_path)
+    path = study.layout.ledger("letters", "bought", "sums")
+    write_ledger(path, ATTEMPTS)
+    shutil.copy(path, path.with_name("backup.sqlite"))
+    for count in (held_by_cell, paid_by_account):
+        with pytest.raises(
+            InputError, match=r"backup\.sqlite: is the ledger of cell 'letters/bought/sums'.*move a copy"
+        ):
+            count(study)

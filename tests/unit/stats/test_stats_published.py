@@ -246,3 +246,18 @@ def test_one_item_has_no_question_level_interval():
     assert found.v.estimate > 0
     assert "at least 2" in found.v.reason
     assert found.rho.low is None
+
+
+@pytest.mark.parametrize("effects", [run_level_effects, question_level_effects])
+def test_rho_that_no_resample_changes_has_no_interval(effects):
+    correct = np.array([[2, 0, 0]] * 4)
+    rho = effects(correct, np.full((4, 3), 2), seed=1, n_resamples=200).rho
+    assert (rho.status, rho.low, rho.high) == ("degenerate", None, None)
+    assert rho.estimate == pytest.approx(-np.sqrt(3) / 2)
+
+
+def test_an_estimate_outside_of_its_biased_resamples_is_told():
+    correct = np.array([[3, 0, 0, 3], [0, 3, 3, 0], [1, 2, 1, 2], [2, 1, 2, 1]])
+    v = question_level_effects(correct, np.full((4, 4), 6), seed=1, n_resamples=2000, level=0.5).v
+    assert v.estimate == 0.0 < v.low < v.high
+    assert v.reason.endswith("the estimate lies outside, so biased are the resamples")

@@ -106,3 +106,12 @@ def test_a_host_that_no_name_server_takes_is_told_before_anything_is_charged(ven
 
     with pytest.raises(VendorError, match="base_url"):
         asyncio.run(run())
+
+
+@pytest.mark.parametrize("vendor", ["openai", "anthropic"])
+def test_a_rate_limit_counts_although_its_text_cannot_be_unpacked(vendor):
+    headers = b"Retry-After: 7\r\nContent-Encoding: gzip\r\n"
+    found, _ = ask_twice(vendor, b"429 Too Many Requests", headers, b"this is no gzip")
+    for error in found:
+        assert isinstance(error, TransportError)
+        assert (error.kind, error.wait_s, error.maybe_billed) == ("rate_limit", 7.0, False)

@@ -112,7 +112,9 @@ def _on_common_items(
         zero = [item for item, none in zip(shared, below == 0, strict=True) if none]
         reason = f"the denominator is 0 for item {zero[0]!r}" + (f" and {len(zero) - 1} more" if zero[1:] else "")
         return _within_range(Evaluated(planned, reason=reason, sides=(above, below), pools=pools, common=common))
-    return _within_range(Evaluated(planned, above / below, sides=(above, below), pools=pools, common=common))
+    with np.errstate(over="ignore"):
+        ratio = above / below
+    return _within_range(Evaluated(planned, ratio, sides=(above, below), pools=pools, common=common))
 
 
 def _within_range(found: Evaluated) -> Evaluated:

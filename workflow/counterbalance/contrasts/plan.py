@@ -121,10 +121,9 @@ def plan_contrasts(
         file = ContrastFile.model_validate_json(json.dumps(value))
     except ValidationError as error:
         raise ConfigError(_explain(error, source, value, lines)) from None
-    places = {
-        entry.id: f"{source} line {lines.get(('contrasts', index, 'expression'), 1)}, contrast {entry.id}"
-        for index, entry in enumerate(file.contrasts)
-    }
+    found = {entry.id: lines.get(("contrasts", index, "expression")) for index, entry in enumerate(file.contrasts)}
+    # Without lines the source is a key of a study, into which the file was read.
+    places = {name: f"{source}{f' line {line}' if line else ''}, contrast {name}" for name, line in found.items()}
     pair = find_collision([entry.id for entry in file.contrasts])
     if pair:
         raise ConfigError(f"{places[pair[1]]}: the ids {pair[0]!r} and {pair[1]!r} are the same; rename one of them")

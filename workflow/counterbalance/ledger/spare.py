@@ -18,27 +18,31 @@ class Spare:
 
     def __init__(self, path: Path) -> None:
         self._path = path.with_name(path.name + ".spare")
+        self._taken = False
 
     def take(self) -> None:
-        """Set the space aside.
+        """Set the space aside, once.
 
         Raises
         ------
         OSError
             If the disk has not that much; nothing is left behind then.
         """
+        if self._taken:
+            return
         try:
             with self._path.open("wb") as handle:
                 if hasattr(os, "posix_fallocate"):
                     os.posix_fallocate(handle.fileno(), 0, _SIZE)
                 else:
-                    # A file with a hole would hold no space.
+                    # A file with a hole, or one that a disk can compress, would hold no space.
                     for _ in range(_SIZE // 2**20):
-                        handle.write(bytes(2**20))
+                        handle.write(os.urandom(2**20))
                 os.fsync(handle.fileno())
         except BaseException:
             self.give()
             raise
+        self._taken = True
 
     def give(self) -> bool:
         """Free the space; return whether there was any."""

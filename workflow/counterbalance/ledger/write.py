@@ -97,10 +97,8 @@ class Ledger:
             self._lock.acquire()
         try:
             with reporting(self._path):
-                self._spare.take()
                 self._open()
         except BaseException:
-            self._spare.give()
             self._lock.release()
             raise
         return self
@@ -175,11 +173,15 @@ class Ledger:
             If the file cannot be written; nothing of this transaction is kept then. Or if the file was deleted or
             replaced meanwhile; all that it held, this transaction included, is saved then.
         """
+        if starting:
+            with reporting(self._path):
+                self._spare.take()
         try:
             self._save(ended, starting, frozen_sha256, also)
         except NoSpaceError as error:
             if not self._spare.give():
-                raise InputError(str(error)) from error
+                lost = f"; {len(ended)} attempts that had ended could not be saved" if ended else ""
+                raise InputError(f"{error}{lost}") from error
             self._save(ended, [], frozen_sha256, None if starting else also)
             raise NoSpaceError(f"{error}; all that has come back is saved") from error
 

@@ -1,9 +1,9 @@
 """Choose among the cues of one reply, or decline to."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from counterbalance.reading.cues import TENTATIVE, Cue
+from counterbalance.reading.cues import FINAL, PLAIN, TENTATIVE, Cue
 from counterbalance.reading.model import Status
 from counterbalance.reading.values import Source, Value, retractions
 
@@ -81,6 +81,9 @@ def _prevailing(cues: list[Cue]) -> Cue | None:
     others = [set(cue.value.slots) for cue in cues if _key(cue) != _key(last)]
     if len(last.value.slots) == 1 and all(set(last.value.slots) < slots for slots in others):
         return last  # "B or C" first, then C alone: narrowed down, not contradicted
+    if last.strength == FINAL and last.rule != "correction" and cues[0].rule == "correction":
+        # What a correction took back is gone already; it is no firmer than others against a later "final answer".
+        cues = [replace(cues[0], strength=min(cues[0].strength, PLAIN)), *cues[1:]]
     firmest = [cue for cue in cues if cue.strength == top]
     if len({_key(cue) for cue in firmest}) > 1:
         return None

@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from counterbalance.reading.lexicon import CUE_NOUNS
 
-READER_VERSION: Final = "1"
+READER_VERSION: Final = "2"
 """Raised whenever some reply would be read differently; stored with every outcome."""
 
 Status = Literal["ok", "refused", "blocked", "empty", "truncated", "incomplete", "multiple", "ambiguous", "unparsed"]

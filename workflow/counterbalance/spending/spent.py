@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from counterbalance.config import Study
+from counterbalance.errors import InputError
 from counterbalance.ledger import held_by_account
 from counterbalance.ledger.money import HELD
 from counterbalance.ledger.schema import open_reader, read_meta, reporting
@@ -55,9 +56,22 @@ def ledger_paths(study: Study) -> Iterator[tuple[str, Path]]:
     """Yield cell and path of every ledger of a study, whatever its study file says by now.
 
     Cells that are no longer in the study are among them, and models that are free by now: what they cost was spent.
+
+    Raises
+    ------
+    InputError
+        If a ledger is damaged, or is that of another cell: a copy would count twice.
     """
     for path in sorted(study.layout.ledgers.glob("*/*/*.sqlite")):
-        yield f"{path.parent.parent.name}/{path.parent.name}/{path.stem}", path
+        cell = f"{path.parent.parent.name}/{path.parent.name}/{path.stem}"
+        with reporting(path), closing(open_reader(path)) as connection:
+            owner = read_meta(connection, path).get("cell")
+        if owner != cell:
+            raise InputError(
+                f"{path}: is the ledger of cell {owner!r}, and counts to the caps where it lies; move a copy out of "
+                f"{study.layout.ledgers}, or the ledger back to its own place"
+            )
+        yield cell, path
 
 
 def held_by_cell(study: Study) -> dict[tuple[str, str], int]:

@@ -191,7 +191,9 @@ def _between(result: Result, draws: Array, level: float, caveat: str) -> Result:
     if low == high:
         reason = "nearly every resample gives the same V: the bootstrap gives no interval"
         return replace(result, status="degenerate", reason=reason)
-    return replace(result, low=low, high=high, level=level, status="descriptive", reason=caveat)
+    return replace(
+        result, low=low, high=high, level=level, status="descriptive", reason=caveat + _beside(result, low, high)
+    )
 
 
 def _with_limits(rho: Result, hits: Array, calls: Array, level: float, caveat: str) -> Result:
@@ -206,4 +208,12 @@ def _with_limits(rho: Result, hits: Array, calls: Array, level: float, caveat: s
     if not defined.any():
         return replace(rho, reason=reason)
     low, high = percentile_limits(values[defined], level)
-    return replace(rho, low=low, high=high, level=level, reason=reason)
+    if low == high:
+        reason = "nearly every resample gives the same rho: the bootstrap gives no interval"
+        return replace(rho, status="degenerate", reason=reason)
+    return replace(rho, low=low, high=high, level=level, reason=reason + _beside(rho, low, high))
+
+
+def _beside(result: Result, low: float, high: float) -> str:
+    outside = result.estimate is not None and not low <= result.estimate <= high
+    return "; the estimate lies outside, so biased are the resamples" if outside else ""

@@ -7,6 +7,8 @@ from typing import Any
 
 import httpx2
 
+_OF_THE_BODY = {"content-encoding", "content-length", "transfer-encoding"}
+
 
 class DirectClient(httpx2.AsyncClient):
     """Sends a request once: no merging of addresses, no cookies, no redirects, no authentication of its own.
@@ -38,7 +40,15 @@ class DirectClient(httpx2.AsyncClient):
         if not stream:
             try:
                 await response.aread()
-            except BaseException:
+            except BaseException as error:
                 await response.aclose()
+                if isinstance(error, Exception) and response.status_code >= httpx2.codes.BAD_REQUEST:
+                    return _without_body(response)
                 raise
         return response
+
+
+def _without_body(response: httpx2.Response) -> httpx2.Response:
+    """Return a failure whose text broke off: its status and headers say what to do all the same."""
+    kept = {name: value for name, value in response.headers.items() if name not in _OF_THE_BODY}
+    return httpx2.Response(response.status_code, headers=kept, content=b"", request=response.request)

@@ -98,13 +98,15 @@ class Rederivation:
 
     def _step(self, name: str, checks: Iterable[Callable[[], Problems]]) -> None:
         problems: Problems = []
-        self._rows = 0
+        self._rows, skipped = 0, len(self._skipped)
         for check in checks:
             try:
                 problems += check()
             except _BREAKS as error:
                 problems.append(f"{name.partition(':')[0]} cannot be derived again: {error}")
-        self._findings.check(problems, f"{name} ({self._rows} rows)")
+        left = len(self._skipped) - skipped
+        without = f"; {left} could not be, see the notes" if left else ""
+        self._findings.check(problems, f"{name} ({self._rows} rows{without})")
 
     def _items(self, dataset: Dataset) -> Problems:
         layout = self._study.layout
