@@ -106,7 +106,10 @@ def cell_estimates(wildcards):
 
 def compared_outcomes(wildcards):
     """The outcomes of the cells that are compared with one another."""
-    return [f"{RESULTS}/outcomes/{c.name}.parquet" for c in compared_cells(study, kept_cells())]
+    return [
+        f"{RESULTS}/outcomes/{c.name}.parquet"
+        for c in compared_cells(study, kept_cells())
+    ]
 
 
 def prompt_files(wildcards):
