@@ -181,8 +181,9 @@ def test_killed_and_run_again_only_unanswered_calls_go_out(tmp_path: Path) -> No
             )
             assert counts["bodies_delivered"] == calls
             assert attempts == calls + unknown
-            # A call goes out again only if its process died while it was under way.
-            assert counts["repeats"] <= unknown <= 4
+            # A call goes out again only if its process died while it was under way; beyond the four places, the engine
+            # writes down at most a quarter as many ahead.
+            assert counts["repeats"] <= unknown <= 4 + 1
         assert whole_charge(project) >= bill(server)
         assert_no_key(project.root)
 
