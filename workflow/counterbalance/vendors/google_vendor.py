@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -17,6 +18,7 @@ from counterbalance.vendors.fields import as_count, as_list, as_text, dig, rank_
 from counterbalance.vendors.wire import Received
 
 if TYPE_CHECKING:
+    from aiohttp import ClientResponse
     from google.genai._api_client import HttpRequest
 
 DEFAULT_URL = "https://generativelanguage.googleapis.com"
@@ -77,7 +79,9 @@ class GoogleVendor(ApiVendor[GoogleModel]):
 
         # One of our own: the SDK's has a warning, no limit, and takes credentials from ~/.netrc.
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=self._account.max_in_flight), cookie_jar=aiohttp.DummyCookieJar()
+            connector=aiohttp.TCPConnector(limit=self._account.max_in_flight),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            response_class=_answer_class(),
         )
         self._client = genai.Client(
             vertexai=False,
@@ -245,6 +249,28 @@ def _decided(body: Json, request_id: str | None) -> Reply:
     answer = dig(body, "answers", _QUESTION)
     shares = dig(answer, "probabilities")
     return decided(answer, shares.items() if isinstance(shares, dict) else (), common)
+
+
+def _answer_class() -> "type[ClientResponse]":
+    """Return a class of answers that keeps the status of a failure whose text cannot be read.
+
+    The SDK reads a failure's text before its status, and raises what went wrong with the former.
+    """
+    from aiohttp import ClientError, ClientResponse
+
+    class Answer(ClientResponse):
+        async def json(self, **given: Any) -> Any:
+            try:
+                return await super().json(**given)
+            except (ClientError, ValueError, RecursionError):
+                if self.status < HTTPStatus.BAD_REQUEST:
+                    raise
+            try:
+                return {"message": await self.text(errors="replace")}
+            except ClientError:
+                return {}
+
+    return Answer
 
 
 def _proxy(url: str) -> str | None:
