@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from small_study import write_files
 
 from counterbalance.artifacts import SCHEMAS, table_from_rows
 from counterbalance.config import Cell, Study, load_study
@@ -122,8 +123,7 @@ def make_study(
         "tiny.yaml": json.dumps(study),
         "Snakefile": "",
     }
-    for name, text in files.items():
-        (root / name).write_text(text, encoding="utf-8")
+    write_files(root, files)
     return load_study(root / "tiny.yaml")
 
 

@@ -1,11 +1,12 @@
 """A small study whose models are behind accounts, its trials, ledgers that say what was spent, and a paid vendor."""
 
 import itertools
-import json
 from pathlib import Path
 
+from small_study import study_body, trial_row, write_study
+
 from counterbalance.artifacts import SCHEMAS, table_from_rows, write_table
-from counterbalance.canonical import canonical_json, sha256_bytes
+from counterbalance.canonical import canonical_json
 from counterbalance.config import Study, load_study
 from counterbalance.ledger import Attempt, Ledger, Sending
 from counterbalance.vendors.base import Reply, Request, TokenBounds, Trial
@@ -26,50 +27,24 @@ def paid_study(
     read: dict | None = None,
     experiments: tuple[str, ...] = ("letters",),
 ) -> Study:
-    root.mkdir(parents=True, exist_ok=True)
-    study = {
-        "schema": "counterbalance/study/1",
-        "id": "paid",
-        "title": "A study that costs money",
-        "question": "Does it stay below its caps?",
-        "seed": 7,
-        "preregistration": None,
-        "models": [
-            {"id": "bought", "vendor": "openai", "model": "m-2026-01-01", "account": "purse"},
-            {"id": "planted", "vendor": "simulated"},
-        ],
-        "accounts": [
+    models: list[dict] = [
+        {"id": "bought", "vendor": "openai", "model": "m-2026-01-01", "account": "purse"},
+        {"id": "planted", "vendor": "simulated"},
+    ]
+    body = study_body(
+        models,
+        id="paid",
+        accounts=[
             {"id": "purse", "key_env": "SOME_KEY", **(account or {})},
             *({"id": name, "key_env": "SOME_KEY"} for name in others),
         ],
-        "money": {"prices": {"bought": prices or {"input": 1.0, "output": 4.0}}, "cap_usd": study_cap},
-        "datasets": [
-            {
-                "id": name,
-                "path": "sums.csv",
-                "format": "csv",
-                "columns": {"options": ["a", "b", "c"], "key": "key"},
-                "key": {"type": "letter"},
-                "licence": "CC0-1.0",
-                "source": "made by the test",
-            }
-            for name in datasets
-        ],
-        "experiments": [
-            {
-                "id": name,
-                "design": "mcq",
-                "datasets": list(datasets),
-                "models": ["bought", "planted"],
-                "prompt": {"template": "letter.j2", "style": "chat"},
-                "read": read or {"kind": "generate"},
-            }
-            for name in experiments
-        ],
-    }
-    path = root / "paid.yaml"
-    path.write_text(json.dumps(study), encoding="utf-8")
-    return load_study(path)
+        money={"prices": {"bought": prices or {"input": 1.0, "output": 4.0}}, "cap_usd": study_cap},
+    )
+    (data,), (asked,) = body["datasets"], body["experiments"]
+    asked |= {"prompt": {"template": "letter.j2", "style": "chat"}, "datasets": list(datasets)}
+    body["datasets"] = [data | {"id": name} for name in datasets]
+    body["experiments"] = [asked | {"id": name} | ({"read": read} if read else {}) for name in experiments]
+    return load_study(write_study(root, body, "paid.yaml"))
 
 
 def cents(number: float) -> TokenBounds:
@@ -104,23 +79,7 @@ def write_trials(study: Study, dataset: str = "sums", items: int = 2, experiment
     for item in range(items):
         for index, order in enumerate(itertools.permutations(("o1", "o2", "o3"))):
             text = f"{dataset} {item}: A. {order[0]} B. {order[1]} C. {order[2]} Answer:"
-            prompt = canonical_json({"messages": [{"role": "user", "content": text}]})
-            rows.append(
-                {
-                    "trial_id": f"i{item:03d}.mcq.{index:04d}.00",
-                    "item_id": f"i{item:03d}",
-                    "group_id": f"i{item:03d}",
-                    "condition": "mcq",
-                    "arrangement_index": index,
-                    "repeat": 0,
-                    "arrangement": list(order),
-                    "labels": ["A", "B", "C"],
-                    "option_texts": [f"text {option}" for option in order],
-                    "gold_slot": order.index("o1"),
-                    "prompt": prompt.decode(),
-                    "prompt_sha256": sha256_bytes(prompt),
-                }
-            )
+            rows.append(trial_row(f"i{item:03d}", index, order, {"messages": [{"role": "user", "content": text}]}))
     table = table_from_rows(rows, SCHEMAS["trials"])
     write_table(study.layout.trials(experiment, dataset), table, SCHEMAS["trials"])
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner
+from small_study import write_files
 
 from counterbalance.artifacts import SCHEMAS, read_table
 from counterbalance.cli.main import main
@@ -78,8 +79,7 @@ def make_study(root: Path, cells: str, value: Row | None = None) -> Study:
         "cells.yaml": json.dumps(value or settings()),
         "Snakefile": "",
     }
-    for name, text in files.items():
-        (root / name).write_text(text, encoding="utf-8")
+    write_files(root, files)
     return load_study(root / "cells.yaml")
 
 

@@ -55,7 +55,7 @@ def main() -> None:
     given = parser.parse_args()
     ideal = given.replies / given.in_flight * LATENCY_MS / 1000
     print(f"{given.replies:,} replies, {given.in_flight} in flight, {LATENCY_MS:g} ms: ideal {ideal:.1f} s")
-    print(f"{'':<26}{'asking s':>9}{'x ideal':>9}{'whole s':>9}{'CPU ms':>8}{'server':>8}{'peak MB':>9}")
+    print(f"{'':<26}{'asking s':>9}{'x ideal':>9}{'whole s':>9}{'CPU ms':>8}{'server':>8}{'peak MB':>11}")
     with tempfile.TemporaryDirectory() as name, subprocess_server(latency_ms=LATENCY_MS, record=False) as server:
         for vendor in given.vendors:
             bench = Bench(server, vendor, given.replies, given.in_flight, ideal)
@@ -108,11 +108,12 @@ class Bench:
         counted = self.server.vendor(self.vendor)
         if (counted["delivered"], counted["repeats"]) != (self.replies, 0):
             raise SystemExit(f"{what}: {counted['delivered']} replies delivered, {counted['repeats']} repeats")
-        asking, whole, peak = (max(getattr(row, name) for row in rows) for name in ("asking", "whole", "peak"))
+        asking, whole = (max(getattr(row, name) for row in rows) for name in ("asking", "whole"))
+        peak = " + ".join(f"{row.peak:.0f}" for row in rows)
         ours, servers = (1000 * seconds / self.replies for seconds in (sum(row.cpu for row in rows), spent))
         print(
             f"{self.vendor + ', ' + what:<26}{asking:9.1f}{asking / self.ideal:9.2f}{whole:9.1f}"
-            f"{ours:8.2f}{servers:8.2f}{peak:9.0f}",
+            f"{ours:8.2f}{servers:8.2f}{peak:>11}",
             flush=True,
         )
 

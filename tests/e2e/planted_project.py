@@ -4,8 +4,12 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from small_study import TEMPLATE, sums_csv, write_files
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -48,10 +52,6 @@ The first slot of one respondent gets a bonus; the other gets none.
 - {id: P3, experiment: letters, model: fair, subset: sums, quantity: relabelling.accuracy, rule: p_below, value: 0.05}
 ```
 """
-TEMPLATE = """\
-{{ question }}
-{% for option in options %}{{ option.label }}. {{ option.text }}
-{% endfor %}Answer:"""
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,18 @@ class Project:
         done = self.run(*command, check=check)
         return done.stdout + done.stderr
 
+    @contextmanager
+    def changed(self, name: str, old: str, new: str) -> Iterator[None]:
+        """Have words of a file stand in the place of others for a while, the first time these stand there."""
+        path = self.root / name
+        original = path.read_text(encoding="utf-8")
+        assert old in original, f"{old!r} is not in {name}"
+        path.write_text(original.replace(old, new, 1), encoding="utf-8")
+        try:
+            yield
+        finally:
+            path.write_text(original, encoding="utf-8")
+
     @property
     def environment(self) -> dict[str, str]:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -85,16 +97,9 @@ def make_project(root: Path) -> Project:
             shutil.copy(source, root / name)
     files = {
         "config/studies/planted.yaml": STUDY,
-        "config/items/sums.csv": items(),
+        "config/items/sums.csv": sums_csv(24),
         "config/prompts/planted.j2": TEMPLATE,
         "preregistration/planted.md": PLAN,
     }
-    for name, text in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text, encoding="utf-8")
+    write_files(root, files)
     return Project(root)
-
-
-def items() -> str:
-    rows = [f"sum-{n:02d},What is {n} + {n}?,{2 * n},{2 * n + 1},{2 * n + 2},A" for n in range(1, 25)]
-    return "\n".join(["id,question,a,b,c,key", *rows]) + "\n"

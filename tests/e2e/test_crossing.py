@@ -85,13 +85,8 @@ def test_every_number_is_derived_again(crossing) -> None:
 
 
 def test_a_changed_file_of_contrasts_is_a_changed_plan(crossing) -> None:
-    path = crossing.root / "config/contrasts/crossing.yaml"
-    original = path.read_text(encoding="utf-8")
-    path.write_text(original.replace("bound: 0.15", "bound: 0.30"), encoding="utf-8")
-    try:
+    with crossing.changed("config/contrasts/crossing.yaml", "bound: 0.15", "bound: 0.30"):
         output = crossing.snakemake(check=False)
-    finally:
-        path.write_text(original, encoding="utf-8")
     assert "analysis" in output
     assert "--amend" in output
 

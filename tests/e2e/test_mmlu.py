@@ -144,7 +144,11 @@ def test_the_planted_bias_is_found_in_every_subject_of_the_middle(mmlu: Finished
 
 def test_where_there_is_none_or_it_cannot_be_seen_none_is_claimed(mmlu: Finished) -> None:
     found = {model: set(mmlu.labels("verdict", model).values()) for model in MODELS}
-    assert found["unbiased"] == {"no_bias_seen"}
+    for subject, label in mmlu.labels("verdict", "unbiased").items():
+        alone, family = (mmlu.rows["unbiased", subject, f"detectable_V{level}"] for level in ("", ".family"))
+        # Tested alone each of them would have shown V = .10; at the level of 40 tests few would.
+        assert alone["status"] == "ok"
+        assert label == ("no_bias_seen" if family["status"] == "ok" else "not_measurable")
     assert found["floor"] <= {"no_bias_seen", "not_measurable"}
     # All three cells' bonus is there; that it is not seen near the ceiling is no evidence of its absence.
     assert found["ceiling"] == {"not_measurable"}

@@ -6,6 +6,7 @@ import sqlite3
 import pytest
 from planted_project import REPOSITORY, make_project
 from published_cells import analysed, differences, estimates_of, planted_file, settings
+from small_study import write_files
 
 CONTRASTS = "config/contrasts/ad_series.yaml"
 CELLS = "config/items/cells.csv"
@@ -29,9 +30,7 @@ def cells(tmp_path_factory):
         "config/studies/planted.yaml": json.dumps(value),
         "preregistration/planted.md": PLAN,
     }
-    for name, text in files.items():
-        (project.root / name).parent.mkdir(parents=True, exist_ok=True)
-        (project.root / name).write_text(text, encoding="utf-8")
+    write_files(project.root, files)
     project.snakemake("freeze_preregistration")
     project.snakemake()
     return project
@@ -59,24 +58,14 @@ def test_the_study_says_what_analyze_says_and_is_verified(cells) -> None:
 
 
 def test_a_changed_number_stops_the_next_run(cells) -> None:
-    path = cells.root / CELLS
-    original = path.read_text(encoding="utf-8")
-    path.write_text(original.replace("T1,Pair/0,yes,-", "T1,Pair/0,yes,-1", 1), encoding="utf-8")
-    try:
+    with cells.changed(CELLS, "T1,Pair/0,yes,-", "T1,Pair/0,yes,-1"):
         output = cells.snakemake(check=False)
-    finally:
-        path.write_text(original, encoding="utf-8")
     assert "data set theirs changed" in output
     assert "--amend" in output
 
 
 def test_another_stream_is_another_plan(cells) -> None:
-    path = cells.root / "config/studies/planted.yaml"
-    original = path.read_text(encoding="utf-8")
-    path.write_text(original.replace('"legacy"', '"modern"'), encoding="utf-8")
-    try:
+    with cells.changed("config/studies/planted.yaml", '"legacy"', '"modern"'):
         output = cells.snakemake(check=False)
-    finally:
-        path.write_text(original, encoding="utf-8")
     assert "analysis" in output
     assert "--amend" in output

@@ -86,17 +86,20 @@ def set_keys_to_answers(path: Path) -> None:
 
 def run_and_kill(server: Remote, study: Study, stage: str, vendor: str, after: int) -> None:
     """Start a stage of a vendor's first cell and kill it, hard, once so many more replies are delivered."""
-    start = server.vendor(vendor)["delivered"]
+    until = server.vendor(vendor)["delivered"] + after
+    # The server delivers no more before the process is dead, however late on a busy machine that is seen.
+    server.set(hold={vendor: until})
     names = ("--study", str(study.path), "--experiment", "letters", "--model", vendor, "--dataset", "sums")
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "workflow")}
     with (study.root / "killed.log").open("ab") as log:
         command = (sys.executable, "-m", "counterbalance", stage, *names)
         run = subprocess.Popen(command, cwd=study.root, env=environment, stdout=log, stderr=log)
-    deadline = time.monotonic() + 30
-    while server.vendor(vendor)["delivered"] < start + after and run.poll() is None and time.monotonic() < deadline:
+    deadline = time.monotonic() + 180
+    while server.vendor(vendor)["delivered"] < until and run.poll() is None and time.monotonic() < deadline:
         time.sleep(0.02)
     run.kill()
     run.wait()
+    server.set(hold={})
     while server.vendor(vendor)["in_flight"]:
         time.sleep(0.01)
 
@@ -105,7 +108,7 @@ class Story:
     """Each vendor's scout is killed and goes on, its sweep is killed and goes on, and the study is finished."""
 
     def __init__(self, server: Remote, root: Path) -> None:
-        server.set(keys=KEYS, respondent={"kind": "content"})
+        server.set(keys=KEYS, respondent={"kind": "content"}, latency_ms=5)
         self.server, self.study = server, make_scouted(server, root)
         self.stopped: dict[str, list[int]] = {vendor: [] for vendor in VENDORS}
         for vendor in VENDORS:
@@ -128,10 +131,7 @@ class Story:
         write_manifest(self.study)
 
     def _kill(self, vendor: str, stage: str, after: int) -> None:
-        # Slow enough for the kill to come in time on a busy machine.
-        self.server.set(latency_ms=250 if stage == "scout" else 60)
         run_and_kill(self.server, self.study, stage, vendor, after)
-        self.server.set(latency_ms=5)
         self.stopped[vendor].append(self.server.vendor(vendor)["bodies_delivered"])
 
     def table(self, name: str, kind: str) -> list[dict[str, Any]]:
@@ -147,9 +147,9 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
 def test_the_kills_hit_a_scout_and_a_sweep_under_way(story: Story) -> None:
     for in_scout, scouted, in_sweep in story.stopped.values():
         # The preflight's call comes before and is one that the first data set's scout asks too.
-        assert 1 + SCOUT // 2 <= in_scout < 1 + SCOUT
+        assert 1 + SCOUT // 2 <= in_scout <= 1 + SCOUT // 2 + IN_FLIGHT
         assert scouted == 2 * SCOUT
-        assert scouted < in_sweep < BOUGHT
+        assert scouted < in_sweep <= scouted + SWEEP // 3 + IN_FLIGHT
 
 
 def test_every_call_is_bought_once_and_a_skipped_cell_costs_its_scout_alone(story: Story) -> None:

@@ -11,7 +11,7 @@ from loopback import Remote
 from loopback.studies import KEYS, freeze_study, study_body, write_study
 
 VENDORS = ("openai", "anthropic", "google")
-QUICK = {"max_in_flight": 4, "timeout_s": 5.0, "tries": 4, "deadline_s": 20.0}
+QUICK = {"max_in_flight": 4, "timeout_s": 60.0, "tries": 4, "deadline_s": 120.0}
 
 
 @dataclass(frozen=True)

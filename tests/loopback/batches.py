@@ -352,6 +352,12 @@ class Batches:
         self.batches[name] = batch
         return batch
 
+    def end(self, name: str) -> None:
+        """Have a batch end now, as `settings.batch` scripts it now."""
+        batch = self.batches[name]
+        batch.ready = 0.0
+        self._is_done(batch)
+
     def _is_done(self, batch: Batch) -> bool:
         if batch.outcomes is None and (batch.cancelled or time.monotonic() >= batch.ready):
             outcomes = [] if batch.failed is not None else [self._work(batch, n) for n in range(len(batch.asked))]

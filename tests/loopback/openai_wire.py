@@ -172,7 +172,7 @@ def _decided(ask: Ask, said: Answer, model: str, twist: Mapping[str, Json]) -> J
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": said.usage.input + said.usage.output,
     }
-    return {"answers": [answered], "model": model, "usage": usage}
+    return {"answers": [] if twist.get("kind") == "no_choices" else [answered], "model": model, "usage": usage}
 
 
 def headers_of(serial: int) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import math
 import socket
 import struct
 import time
@@ -26,6 +27,7 @@ from .settings import VENDORS, Json, Settings, cost_nano_usd
 
 WIRES: dict[str, ModuleType] = {"openai": openai_wire, "anthropic": anthropic_wire, "google": google_wire}
 _LARGEST_BODY = 2**30
+_LOOK_S = 0.01
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _HTML = "<html><head><title>Just a moment...</title></head><body>Checking your browser.</body></html>"
 
@@ -123,6 +125,8 @@ class Loopback:
             return _json(failure.body, failure.status, failure.headers)
         if self.settings.latency_ms:
             await asyncio.sleep(self.settings.latency_ms / 1000)
+        while self.counts.vendors[vendor].delivered >= self.settings.hold.get(vendor, math.inf):
+            await asyncio.sleep(_LOOK_S)
         if fault["kind"] in {"reset", "html_error"}:
             end(fault["kind"], cost=0, reply=None)
             return _reset(request) if fault["kind"] == "reset" else _html(int(fault.get("status", 502)))

@@ -21,6 +21,8 @@ class Settings:
     ----------
     latency_ms
         From the arrival of a request to its answer.
+    hold
+        By vendor: the number of delivered replies from which on answers are kept back, until this changes.
     keys
         Key by vendor; a vendor that is not listed takes any key.
     prices
@@ -47,6 +49,7 @@ class Settings:
     """
 
     latency_ms: float = 0.0
+    hold: dict[str, int] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
     prices: dict[str, dict[str, float]] = field(
         default_factory=lambda: {vendor: {"input": 1.0, "output": 4.0} for vendor in VENDORS}

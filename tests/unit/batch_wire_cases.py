@@ -35,7 +35,7 @@ def make(name: str, url: str, read: dict | None = None) -> Any:
             "read": read or {"kind": "generate", "temperature": None},
         }
     )
-    paid = Account(id="a", key_env="CANARY_KEY", timeout_s=10.0, mode="batch")
+    paid = Account(id="a", key_env="CANARY_KEY", timeout_s=60.0, mode="batch")
     return vendor_class(model, paid, experiment, SimpleNamespace(path="study.yaml"))
 
 

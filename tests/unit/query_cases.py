@@ -2,64 +2,29 @@
 
 import asyncio
 import itertools
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from small_study import study_body, trial_row, write_study
+
 from counterbalance.artifacts import SCHEMAS, table_from_rows, write_table
-from counterbalance.canonical import canonical_json, sha256_bytes
 from counterbalance.config import Study, load_study
 from counterbalance.vendors.base import Reply, Request, TokenBounds, TransportError, Trial
 
 FROZEN = "sha256:" + "f" * 64
 
 
-def study_text(
-    models: list[dict], *, read: dict | None = None, limits: dict | None = None, experiment: dict | None = None
-) -> str:
-    """JSON is YAML too."""
-    study = {
-        "schema": "counterbalance/study/1",
-        "id": "tiny",
-        "title": "A tiny study",
-        "question": "Is every call bought once?",
-        "seed": 7,
-        "preregistration": None,
-        "models": models,
-        "datasets": [
-            {
-                "id": "sums",
-                "path": "sums.csv",
-                "format": "csv",
-                "columns": {"options": ["a", "b", "c"], "key": "key"},
-                "key": {"type": "letter"},
-                "licence": "CC0-1.0",
-                "source": "made by the test",
-            }
-        ],
-        "experiments": [
-            {
-                "id": "letters",
-                "design": "mcq",
-                "datasets": ["sums"],
-                "models": [model["id"] for model in models],
-                "prompt": {"template": "letter.j2", "style": "plain"},
-                "read": read or {"kind": "generate"},
-                **(experiment or {}),
-            }
-        ],
-        "limits": limits or {},
-    }
-    return json.dumps(study)
-
-
-def make_study(root: Path, models: list[dict] | None = None, **settings: dict) -> Study:
-    root.mkdir(parents=True, exist_ok=True)
-    models = models or [{"id": "planted", "vendor": "simulated"}]
-    path = root / "tiny.yaml"
-    path.write_text(study_text(models, **settings), encoding="utf-8")
-    return load_study(path)
+def make_study(
+    root: Path,
+    models: list[dict] | None = None,
+    *,
+    read: dict | None = None,
+    limits: dict | None = None,
+    experiment: dict | None = None,
+) -> Study:
+    experiment = ({"read": read} if read else {}) | (experiment or {})
+    return load_study(write_study(root, study_body(models, experiment=experiment, limits=limits or {})))
 
 
 def trial_rows(n_items: int, *, options: int = 3, repeats: int = 1, same_prompt: bool = False) -> list[dict]:
@@ -70,23 +35,8 @@ def trial_rows(n_items: int, *, options: int = 3, repeats: int = 1, same_prompt:
             for repeat in range(repeats):
                 name = 0 if same_prompt else item
                 listed = " ".join(f"{chr(65 + slot)}={name}.{option}" for slot, option in enumerate(order))
-                prompt = canonical_json({"text": f"Item {name}: {listed} Answer:"})
-                rows.append(
-                    {
-                        "trial_id": f"i{item:03d}.mcq.{index:04d}.{repeat:02d}",
-                        "item_id": f"i{item:03d}",
-                        "group_id": f"i{item:03d}",
-                        "condition": "mcq",
-                        "arrangement_index": index,
-                        "repeat": repeat,
-                        "arrangement": list(order),
-                        "labels": [chr(65 + slot) for slot in range(options)],
-                        "option_texts": [f"text {option}" for option in order],
-                        "gold_slot": order.index("o1"),
-                        "prompt": prompt.decode(),
-                        "prompt_sha256": sha256_bytes(prompt),
-                    }
-                )
+                prompt = {"text": f"Item {name}: {listed} Answer:"}
+                rows.append(trial_row(f"i{item:03d}", index, order, prompt, repeat=repeat))
     return rows
 
 

@@ -1,5 +1,6 @@
 """A clock that was put back, or was wrong when a batch was handed in, keeps nobody waiting and buys nothing twice."""
 
+import re
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -46,9 +47,9 @@ def test_an_intention_from_the_future_is_given_up_after_the_plain_time(path: Pat
     depot = Depot()
     intended_only(path, depot)
     began = time.monotonic()
-    tally = session(path, DepotVendor(depot), N, settle_s=settle_s, batch_wait_s=5.0)
+    tally = session(path, DepotVendor(depot), N, settle_s=settle_s, batch_wait_s=60.0)
     assert tally.answered == N
-    assert settle_s <= time.monotonic() - began < 4.0
+    assert settle_s <= time.monotonic() - began < 50.0
     assert set(depot.bought.values()) == {1}
 
 
@@ -69,7 +70,7 @@ def test_the_clock_is_put_back_while_a_session_waits_for_a_batch_to_show_up(
     depot = Depot()
     vendor = DepotVendor(depot, on=lost)
     vendor.lost_answer = True
-    tally = session(path, vendor, N, settle_s=0.1, batch_wait_s=5.0)
+    tally = session(path, vendor, N, settle_s=0.1, batch_wait_s=60.0)
     assert (tally.answered, tally.sent) == (N, 2 * N)
 
 
@@ -82,9 +83,12 @@ def test_a_batch_of_the_future_that_is_gone_counts_as_gone_two_days_from_now(
     handed_in_later_than_now(path)
     vendor.depot.batches["batch-0"] = {"run_id": "", "lines": [], "looks": 0}
     vendor.result_errors = [BatchGoneError("batch-0 is not there")]
-    until = datetime.now(UTC) + timedelta(days=2)
-    with pytest.raises(BatchGoneError, match=rf"from {until:%Y-%m-%d %H}:\d\d UTC on it counts as gone"):
+    with pytest.raises(BatchGoneError, match="UTC on it counts as gone") as caught:
         session(path, vendor, N)
+    found = re.search(r"from (\d{4}-\d\d-\d\d \d\d:\d\d) UTC on it counts as gone", str(caught.value))
+    assert found is not None
+    until = datetime.strptime(found[1], "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
+    assert abs(until - datetime.now(UTC) - timedelta(days=2)) < timedelta(hours=1)
     with Ledger(path, study="s", cell="c") as ledger:
         [(detail,)] = ledger.select("SELECT detail FROM batches")
     assert "by a clock that was put back since" in detail

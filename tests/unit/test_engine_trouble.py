@@ -108,21 +108,22 @@ def answer() -> Reply:
 def test_a_rate_limit_holds_back_the_whole_lane_and_all_processes(run: Run, kind) -> None:
     limited = TransportError("slow down", kind=kind, wait_s=0.25)
     vendor, purse = Timed({"i001": [limited, "A"]}, max_in_flight=1), Purse()
-    vendor.script["i001"] = [limited, "A"]
     tally = run(vendor, allowance=purse)
     assert (tally.answered, tally.transport_errors) == (30, 6)
-    gaps = [later - earlier for earlier, later in zip(vendor.times, vendor.times[1:], strict=False)]
-    assert sum(gap >= 0.25 for gap in gaps) == len(purse.pauses) == 6
+    limited_at = [n for n, trial in enumerate(vendor.asked) if trial[:4] == "i001" and trial not in vendor.asked[:n]]
+    assert len(limited_at) == len(purse.pauses) == 6
+    assert all(vendor.times[n + 1] - vendor.times[n] >= 0.25 for n in limited_at)
     assert all(0.25 <= pause < 4.0 for pause in purse.pauses)
 
 
 def test_another_trouble_holds_back_one_call_only(run: Run) -> None:
-    reset = TransportError("reset", kind="connection", wait_s=1.0)
+    # Long enough for all others to be sent meanwhile on a busy machine.
+    reset = TransportError("reset", kind="connection", wait_s=2.5)
     vendor, purse = Timed({"i000": [reset, "A"]}, max_in_flight=4), Purse()
     assert run(vendor, allowance=purse).answered == 30
     assert purse.pauses == []
     assert len(set(vendor.asked[:30])) == 30
-    assert sum(at >= 1.0 for at in vendor.times) >= 6
+    assert sum(at >= 2.5 for at in vendor.times) >= 6
 
 
 def test_overload_beyond_all_tries_leaves_calls_pending(run: Run) -> None:
@@ -134,9 +135,9 @@ def test_overload_beyond_all_tries_leaves_calls_pending(run: Run) -> None:
 
 
 def test_no_call_is_sent_again_after_its_deadline(run: Run) -> None:
-    late = TransportError("later", kind="server", wait_s=0.4)
+    late = TransportError("later", kind="server", wait_s=0.7)
     vendor = Timed({"i001": [late]}, max_in_flight=30)
-    tally = run(vendor, retry=RetryPolicy(tries=20, pause_s=0.0, deadline_s=1.0))
+    tally = run(vendor, retry=RetryPolicy(tries=20, pause_s=0.0, deadline_s=2.0))
     assert (tally.answered, tally.given_up) == (24, 6)
     sendings = [vendor.asked.count(trial) for trial in set(vendor.asked) if trial.startswith("i001")]
     assert all(2 <= count <= 3 for count in sendings)
@@ -147,7 +148,7 @@ def test_a_wait_beyond_the_deadline_ends_the_session_at_once(run: Run) -> None:
     vendor = Timed({"i001": [closed]}, max_in_flight=2)
     tally = run(vendor, retry=RetryPolicy(tries=6, deadline_s=900.0))
     assert "asks to wait 3600 s" in str(tally.stopped)
-    assert vendor.times[-1] < 5.0
+    assert vendor.times[-1] < 60.0
     assert len(vendor.asked) == 6 + tally.transport_errors == len(run.rows("1"))
 
 
@@ -179,10 +180,10 @@ def test_a_sending_ends_after_its_time_however_the_server_drips(run: Run) -> Non
             return await super().ask(request, trial)
 
     vendor = Dripping({"i001": [answer()] * 2}, max_in_flight=30)
-    tally = run(vendor, retry=RetryPolicy(tries=2, pause_s=0.0, timeout_s=0.5), allowance=Purse())
+    tally = run(vendor, retry=RetryPolicy(tries=2, pause_s=0.0, timeout_s=2.0), allowance=Purse())
     assert (tally.answered, tally.transport_errors) == (30, 6)
     timed_out = run.rows("detail, maybe_billed, charged_nano_usd", "outcome = 'transport_error'")
-    assert timed_out == [("no reply within 0.5 s (timeout_s)", 1, WORST)] * 6
+    assert timed_out == [("no reply within 2 s (timeout_s)", 1, WORST)] * 6
 
 
 def test_a_call_is_sent_three_times_at_most_if_each_may_have_been_billed(run: Run) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from small_study import TEMPLATE, study_body, study_text, sums_csv, write_files
 
 from counterbalance.artifacts import SCHEMAS, read_record, read_table, table_from_rows
 from counterbalance.canonical import sha256_bytes, sha256_file
@@ -21,51 +22,14 @@ SUBJECTS = ("college_mathematics", "elementary_mathematics", "formal_logic", "ph
 # Rows that the rule on references excludes; judged by eye, one by one, as the files have them.
 REFERRING = dict(zip(SUBJECTS, (3, 2, 3, 56, 0), strict=True))
 
-STUDY = """\
-schema: counterbalance/study/1
-id: tiny
-title: A tiny study
-question: Does it answer by position?
-seed: 7
-preregistration: null
-models:
-  - {id: planted, vendor: simulated}
-datasets:
-  - id: sums
-    path: items.csv
-    format: csv
-    columns: {options: [a, b, c], key: key, id: id}
-    key: {type: letter}
-    licence: CC0-1.0
-    source: written for this test
-  - id: other
-    path: items.csv
-    format: csv
-    columns: {options: [a, b, c], key: key, id: id}
-    key: {type: letter}
-    licence: CC0-1.0
-    source: written for this test
-experiments:
-  - id: letters
-    design: mcq
-    datasets: [sums]
-    models: [planted]
-    prompt: {template: letter.j2, style: plain}
-    read: {kind: generate}
-"""
-TEMPLATE = "{{ question }}\n{% for o in options %}{{ o.label }}. {{ o.text }}\n{% endfor %}Answer:"
-ITEMS = "id,question,a,b,c,key\n" + "".join(f"s{n:02d},{n} + {n}?,{2 * n},{2 * n + 1},no,A\n" for n in range(1, 9))
+ITEMS = sums_csv(8)
 
 
 @pytest.fixture
 def make_study(tmp_path):
     def make(*changes: tuple[str, str], template: str = TEMPLATE, items: str = ITEMS) -> Study:
-        text = STUDY
-        for old, new in changes:
-            assert old in text
-            text = text.replace(old, new, 1)
-        for name, content in (("letter.j2", template), ("items.csv", items), ("tiny.yaml", text)):
-            (tmp_path / name).write_text(content, encoding="utf-8")
+        text = study_text(("path: sums.csv", "path: items.csv"), *changes)
+        write_files(tmp_path, {"letter.j2": template, "items.csv": items, "tiny.yaml": text})
         return load_study(tmp_path / "tiny.yaml")
 
     return make
@@ -126,8 +90,8 @@ def test_batches_are_of_bounded_size_and_keep_the_order(make_study, monkeypatch)
     study = make_study()
     table = items(*(f"i{number:05d}" for number in range(40)))
     whole = trials(study, table)
-    monkeypatch.setattr("counterbalance.designs.mcq.expand._BATCH", 50)
-    monkeypatch.setattr("counterbalance.designs.mcq.expand._ITEMS", 7)
+    monkeypatch.setattr("counterbalance.designs.trials._BATCH", 50)
+    monkeypatch.setattr("counterbalance.designs.trials._ITEMS", 7)
     parts = list(expand(study, study.experiment("letters"), study.dataset("sums"), table))
     assert [part.num_rows for part in parts] == [54, 54, 54, 54, 24]
     assert pa.concat_tables(parts).to_pylist() == whole
@@ -264,8 +228,10 @@ def test_a_warning_about_keys_is_told_and_kept(make_study) -> None:
 
 
 def test_an_experiment_expands_its_own_data_sets_only(make_study) -> None:
+    other = json.dumps(study_body()["datasets"][0] | {"id": "other"})
+    study = make_study(("experiments:\n", f"  - {other}\nexperiments:\n"))
     with pytest.raises(ConfigError, match="'letters' does not use data set 'other'"):
-        expand_trials(make_study(), "letters", "other")
+        expand_trials(study, "letters", "other")
 
 
 @pytest.mark.skipif(not MMLU.is_dir(), reason="shared/data/mmlu is not beside the project's folder")

@@ -255,7 +255,7 @@ def test_progress_counts_what_was_there_before(study: Study, use, capsys: pytest
 
 SCRIPT = """\
 import sys
-sys.path.insert(0, sys.argv[2])
+sys.path[:0] = sys.argv[2:]
 from counterbalance.config import load_study
 from counterbalance.prereg import gate
 from counterbalance.progress import make_progress
@@ -266,11 +266,13 @@ gate.check_gate = open_gate(study)
 print("ready", flush=True)
 query_replies(study, "letters", "planted", "sums", make_progress("none"))
 """
-RESPONDENT = {"id": "planted", "vendor": "simulated", "latency_ms": 20.0, "error_rate": 0.03, "call_noise": 1.0}
+# Slow enough for a signal to come in time on a busy machine.
+RESPONDENT = {"id": "planted", "vendor": "simulated", "latency_ms": 60.0, "error_rate": 0.03, "call_noise": 1.0}
 
 
 def start(study: Study) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", SCRIPT, str(study.path), str(Path(__file__).parent)]
+    here = Path(__file__).parent
+    command = [sys.executable, "-c", SCRIPT, str(study.path), str(here), str(here.parent)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
@@ -278,7 +280,7 @@ def start(study: Study) -> subprocess.Popen[str]:
 
 
 def wait_for(study: Study, process: subprocess.Popen[str], answered: int) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while count_observed(study).get("letters/planted/sums", 0) < answered:
         assert process.poll() is None
         assert time.monotonic() < deadline
@@ -286,7 +288,7 @@ def wait_for(study: Study, process: subprocess.Popen[str], answered: int) -> Non
 
 
 def test_kill_9_at_any_moment_loses_nothing_and_buys_nothing_unreported(tmp_path: Path, monkeypatch) -> None:
-    undisturbed = make_study(tmp_path / "undisturbed", [RESPONDENT])
+    undisturbed = make_study(tmp_path / "undisturbed", [RESPONDENT | {"latency_ms": 0.0}])
     study = make_study(tmp_path / "killed é", [RESPONDENT])
     for each in (undisturbed, study):
         write_trials(each, trial_rows(150))
@@ -324,7 +326,7 @@ def test_sigterm_saves_what_is_under_way(tmp_path: Path) -> None:
     with start(study) as process:
         wait_for(study, process, 20)
         process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=120)
     assert "PendingError" in err
     assert "stopped by SIGTERM" in err
     path = study.layout.ledger(*CELL)

@@ -294,6 +294,30 @@ def test_replies_cut_at_a_lower_limit_say_nothing_of_a_higher_one(tmp_path: Path
     assert run(study).new == 72
 
 
+@pytest.mark.parametrize("status", ["empty", "unknown", "unavailable"])
+def test_a_paid_cell_in_whose_replies_there_is_nothing_to_read_stops_as_soon_as_that_is_sure(
+    tmp_path: Path, monkeypatch, use, status
+) -> None:
+    study = paid_study(tmp_path)
+    write_trials(study, items=6)
+    monkeypatch.setattr(gate, "check_gate", open_gate(study))
+    vendor = use(Vendor())
+    vendor.answer = Reply(status, input_tokens=80, output_tokens=2)
+    for _ in range(2):
+        # A fifth of 50 may be so, and 4 are under way.
+        with pytest.raises(VendorError, match=rf"in 1[1-4] of the first 1[1-4] replies .*\(1[1-4] {status};.* amend"):
+            run(study)
+        assert 11 <= len(vendor.asked) <= 14
+
+
+def test_a_few_replies_with_nothing_to_read_do_not_stop_a_cell(tmp_path: Path, monkeypatch, use) -> None:
+    study = paid_study(tmp_path)
+    write_trials(study, items=12)
+    monkeypatch.setattr(gate, "check_gate", open_gate(study))
+    use(Vendor([Reply("empty", input_tokens=80, output_tokens=2)] * 10))
+    assert run(study).bought.statuses == {"empty": 10, "ok": 62}
+
+
 def test_a_batch_is_closed_although_nothing_is_pending_any_more(make, use) -> None:
     depot = ChatDepot(Depot(looks=1))
     use(depot)

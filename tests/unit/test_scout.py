@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_study import TEMPLATE, study_text, sums_csv, write_files
 
 from counterbalance.artifacts import SCHEMAS, read_record, read_table, table_from_rows, write_table
 from counterbalance.artifacts.records import record_path
@@ -42,35 +43,25 @@ from counterbalance.stats.multiplicity import holm
 from counterbalance.verification.manifest import build_manifest
 
 N_ITEMS, LOOKED_AT, ORDERS = 12, 5, 6
-STUDY = """\
-schema: counterbalance/study/1
-id: scouted
-title: Scouted cells
-question: Is every cell worth its sweep?
-seed: 11
-preregistration: preregistration/scouted.md
-models:
+SCOUT_LINE = "    scout: {items: 5, keep: {max_accuracy: 0.95}}\n"
+RESPONDENTS = """\
   - {id: biased, vendor: simulated, seed: 3, ability_mean: 1.0, slot_bonus: [2.0, 0.0], call_noise: 0.3}
   - {id: able, vendor: simulated, seed: 5, ability_mean: 40.0}
-datasets:
-  - id: sums
-    path: items.csv
-    format: csv
-    columns: {options: [a, b, c], key: key, id: id}
-    key: {type: letter}
-    licence: CC0-1.0
-    source: made by the test
-experiments:
-  - id: letters
-    design: mcq
-    datasets: [sums]
-    models: [biased, able]
-    prompt: {template: letter.j2, style: plain}
-    read: {kind: generate}
-    arrangement: {scheme: exhaustive}
-    scout: {items: 5, keep: {max_accuracy: 0.95}}
-analysis: {resamples: 99, run_resamples: 99}
 """
+REST = f"""\
+read: {{kind: generate}}
+    arrangement: {{scheme: exhaustive}}
+{SCOUT_LINE}analysis: {{resamples: 99, run_resamples: 99}}
+"""
+STUDY = study_text(
+    ("id: tiny", "id: scouted"),
+    ("seed: 7", "seed: 11"),
+    ("preregistration: null", "preregistration: preregistration/scouted.md"),
+    ("  - {id: planted, vendor: simulated}\n", RESPONDENTS),
+    ("path: sums.csv", "path: items.csv"),
+    ("models: [planted]", "models: [biased, able]"),
+    ("read: {kind: generate}\n", REST),
+)
 PLAN = """\
 # Scouted
 
@@ -83,22 +74,18 @@ PLAN = """\
    than: {experiment: letters, model: able, subset: sums, quantity: accuracy}}
 ```
 """
-TEMPLATE = "{{ question }}\n{% for option in options %}{{ option.label }}. {{ option.text }}\n{% endfor %}Answer:"
-SCOUT_LINE = "    scout: {items: 5, keep: {max_accuracy: 0.95}}\n"
 QUIET = make_progress("none")
 
 
 def make_project(root: Path, *, scheme: str = "exhaustive", scout: str = SCOUT_LINE) -> Study:
-    rows = [f"sum-{n:02d},What is {n} + {n}?,{2 * n},{2 * n + 1},{2 * n + 2},A" for n in range(1, N_ITEMS + 1)]
-    for name, text in {
+    files = {
         "Snakefile": "",
         "scouted.yaml": STUDY.replace("scheme: exhaustive", f"scheme: {scheme}").replace(SCOUT_LINE, scout),
-        "items.csv": "\n".join(["id,question,a,b,c,key", *rows]) + "\n",
+        "items.csv": sums_csv(N_ITEMS),
         "letter.j2": TEMPLATE,
         "preregistration/scouted.md": PLAN,
-    }.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text, encoding="utf-8")
+    }
+    write_files(root, files)
     return load_study(root / "scouted.yaml")
 
 

@@ -19,7 +19,7 @@ from counterbalance.batch_results import Results, match_results
 from counterbalance.batch_words import come_back, in_all, still_out
 from counterbalance.config.vendors import Account
 from counterbalance.errors import ConfigError, CounterbalanceError, InputError, VendorError, VerificationError
-from counterbalance.exchange import Call, Guard, Tally, reply_text
+from counterbalance.exchange import MOST_REFUSED, Call, Guard, Tally, reply_text
 from counterbalance.ledger import Attempt, Ledger, Sending
 from counterbalance.ledger.batches import Batches, Closed, OpenBatch
 from counterbalance.progress import Progress
@@ -253,6 +253,7 @@ class _Session:
 
     async def _collect(self, batch: OpenBatch, batch_id: str, state: BatchState) -> None:
         results = await self._results(batch, batch_id)
+        self._judge_refusals(results)
         # What a vendor did not get to is not charged; what it lost without a word, or behind a line that says nothing,
         # may be.
         lost = state.status not in ("expired", "cancelled") or len(results.broken) > len(results.raw)
@@ -274,6 +275,15 @@ class _Session:
         if state.status == "cancelled":
             self.tally.stopped = f"batch {batch_id} was cancelled at the vendor; what it had answered is saved"
         self._again(missing)
+
+    def _judge_refusals(self, results: Results) -> None:
+        """Let a refusal be the call's reply if the vendor answers other calls with these parameters."""
+        refused = results.refused
+        if not refused or MOST_REFUSED <= len(refused) > results.answers:
+            return
+        parameters = request_of(self.batches.request_text(next(iter(refused)))).parameters
+        if results.answers or self.ledger.has_answered(parameters):
+            results.found.update({key: stop.reply for key, stop in refused.items()})
 
     def _settle(self, batch: OpenBatch, state: Closed, results: Results, absent: TransportError) -> list[str]:
         """Save what became of a batch and its calls, in one transaction; return the calls that are still unanswered."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from counterbalance.errors import CounterbalanceError, InputError
 from counterbalance.exchange import reply_text
-from counterbalance.vendors.base import Reply, TransportError
+from counterbalance.vendors.base import CallRefusedError, Reply, TransportError
 from counterbalance.vendors.batch_ids import HopelessError, Line
 
 # Lines that a message names; more of them, and of what stands in them, is in the ledger.
@@ -33,8 +33,6 @@ class Results:
         All lines that belong to no call, as they came: unreadable ones, unknown custom ids, and ids that came twice.
     doubled, unknown
         Custom ids that came more than once, and those that were not handed in, with the places of their lines.
-    stop
-        Why no further call of this kind can succeed, if the vendor said so of some.
     """
 
     found: dict[str, Reply | TransportError] = field(default_factory=dict)
@@ -43,7 +41,22 @@ class Results:
     spare: list[str] = field(default_factory=list)
     doubled: dict[str, str] = field(default_factory=dict)
     unknown: dict[str, str] = field(default_factory=dict)
-    stop: CounterbalanceError | None = None
+
+    @property
+    def stop(self) -> CounterbalanceError | None:
+        """Why no further call of this kind can succeed, if the vendor said so of some."""
+        return next((found.stop for found in self.found.values() if isinstance(found, HopelessError)), None)
+
+    @property
+    def refused(self) -> dict[str, CallRefusedError]:
+        """Calls that the vendor turned down as malformed."""
+        stops = {key: found.stop for key, found in self.found.items() if isinstance(found, HopelessError)}
+        return {key: stop for key, stop in stops.items() if isinstance(stop, CallRefusedError)}
+
+    @property
+    def answers(self) -> int:
+        """How many of the calls the model has answered."""
+        return sum(isinstance(found, Reply) and found.status != "unavailable" for found in self.found.values())
 
     @property
     def complaint(self) -> str | None:
@@ -117,8 +130,6 @@ async def match_results(results: AsyncIterator[Line], ids: Mapping[str, str]) ->
             if isinstance(outcome, TransportError) and broken:
                 matched.raw[key] = line.raw
                 matched.found[key] = TransportError(f"{line.place}: {outcome}", kind="garbled", maybe_billed=True)
-        if isinstance(outcome, HopelessError):
-            matched.stop = matched.stop or outcome.stop
     return matched
 
 

@@ -27,13 +27,13 @@ from counterbalance.errors import (
     OutOfFundsError,
     VendorError,
 )
-from counterbalance.exchange import Call, Guard, Tally, reply_text
+from counterbalance.exchange import MOST_REFUSED, Call, Guard, Tally, reply_text
 from counterbalance.ledger import Attempt, Ledger, Sending
 from counterbalance.pacing import Lane, RetryPolicy
 from counterbalance.progress import Progress
 from counterbalance.signals import stopping_kindly
 from counterbalance.spending import Admission, Allowance
-from counterbalance.vendors.base import PaidVendor, Reply, TokenBounds, TransportError, Vendor
+from counterbalance.vendors.base import CallRefusedError, PaidVendor, Reply, TokenBounds, TransportError, Vendor
 
 __all__ = ["Engine", "RetryPolicy"]
 
@@ -66,6 +66,7 @@ class _Finished:
     attempt: Attempt
     status: str | None = None
     trouble: TransportError | None = None
+    refused: CallRefusedError | None = None
 
 
 @dataclass(order=True, slots=True)
@@ -122,7 +123,9 @@ class Engine:
         self._ahead = 0
         self._retries: list[_Retry] = []
         self._numbers = itertools.count()
-        self._failed_in_a_row = 0
+        self._failed_in_a_row = self._refused_in_a_row = 0
+        # Turned down, and not known yet whether the vendor turns down every other call too.
+        self._undecided: list[_Finished] = []
         self._error: Exception | None = None
         self._exhausted = False
         self._ask_again_at = 0.0
@@ -164,17 +167,26 @@ class Engine:
         return self._error is not None or self._tally.stopped is not None
 
     @property
+    def _has_more(self) -> bool:
+        """Whether replies may still come."""
+        coming = self._in_flight or self._finished or self._ready
+        return bool(coming or not (self._halted or (self._exhausted and not self._retries and not self._next)))
+
+    @property
     def _is_over(self) -> bool:
-        idle = not self._in_flight and not self._finished and not self._ready
-        return idle and (self._halted or (self._exhausted and not self._retries and not self._next))
+        return not self._has_more and not self._undecided
 
     async def _round(self, calls: Iterator[Call], pool: ThreadPoolExecutor) -> None:
         self._wake.clear()
         finished, self._finished = self._finished, []
+        finished = self._judge_refusals(finished)
         for entry in finished:
             self._take_in(entry)
         self._ahead = max(0, min(self._lane.limit // _PART, max(len(finished) - 1, self._ahead - 1)))
         free = self._lane.limit - self._in_flight + self._ahead - len(self._ready)
+        if self._undecided:
+            # One by one, until it is known whether all are turned down.
+            free = min(free, 1 - self._in_flight - len(self._ready))
         self._choose(calls, free)
         # The lane may have become narrower since they were chosen.
         wanted = self._next[: max(0, free)] if self._may_choose else []
@@ -248,6 +260,42 @@ class Engine:
             await asyncio.get_running_loop().run_in_executor(pool, admit)
         except CounterbalanceError as error:
             self._error = self._error or error
+
+    def _judge_refusals(self, finished: list[_Finished]) -> list[_Finished]:
+        """Let a refusal be the call's reply if the vendor answers other calls of this session, or stop.
+
+        Returns
+        -------
+        list of _Finished
+            What is to be saved now; refusals that cannot be judged yet are kept back.
+        """
+        new = [entry for entry in finished if entry.refused is not None]
+        refused, self._undecided = [*self._undecided, *new], []
+        answers = any(entry.status not in (None, "unavailable") for entry in finished)
+        self._refused_in_a_row = len(new) + (0 if answers else self._refused_in_a_row)
+        if not refused or self._halted:
+            return [*finished, *refused[: len(refused) - len(new)]]
+        others = [entry for entry in finished if entry.refused is None]
+        # Between two commits nothing else uses the ledger.
+        proven = answers or self._ledger.has_answered(refused[0].job.call.request.parameters)
+        if self._refused_in_a_row >= MOST_REFUSED or not (proven or self._has_more):
+            self._error = refused[-1].refused
+        elif proven:
+            for entry in refused:
+                self._accept(entry)
+        else:
+            self._undecided = refused
+            return others
+        return [*others, *refused]
+
+    def _accept(self, entry: _Finished) -> None:
+        """Take a refusal for the reply to its call."""
+        if entry.refused is None:
+            return
+        reply = entry.refused.reply
+        charged = None if entry.job.bounds is None else self._charge(entry.job, reply)
+        entry.attempt = Attempt(entry.attempt.call_sha256, "answered", reply_text(reply), None, charged)
+        entry.status = reply.status
 
     def _take_in(self, entry: _Finished) -> None:
         if entry.status is not None:
@@ -346,6 +394,9 @@ class Engine:
                 Attempt(key, "transport_error", None, str(error), charged, error.maybe_billed),
                 trouble=error,
             )
+        except CallRefusedError as error:
+            detail, charged = f"{type(error).__name__}: {error}", None if job.worst is None else 0
+            finished = _Finished(job, Attempt(key, "transport_error", None, detail, charged), refused=error)
         except Exception as error:
             self._error = self._error or error
             detail = f"{type(error).__name__}: {error}"
@@ -394,7 +445,12 @@ class Engine:
                 await self._wake.wait()
 
     def _next_sending_in(self) -> float | None:
-        """Return in how many seconds something can be sent or chosen; None if it takes a reply first."""
+        """Return in how many seconds something can be sent, chosen or decided; None if it takes a reply first."""
+        if self._undecided:
+            if not self._has_more:
+                return 0.0
+            if self._in_flight:
+                return None
         if self._halted:
             return 0.0 if self._ready else None
         opens = self._lane.opens_in()

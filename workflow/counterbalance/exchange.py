@@ -5,7 +5,11 @@ from typing import Protocol
 
 from counterbalance.canonical import Json, canonical_json, utf8_text
 from counterbalance.errors import InputError
+from counterbalance.keys import redact
 from counterbalance.vendors.base import Reply, Request, Trial
+
+MOST_REFUSED = 5
+"""A vendor that turns down so many calls, and answers fewer among them, finds fault with more than these calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,8 @@ def reply_text(reply: Reply, *, latency_ms: float | None = None) -> str:
     InputError
         If the vendor gave a number that is not finite.
     """
-    body = dict(vars(reply))
+    # Raw answers had none any more, but within JSON a key can be written in escapes.
+    body = {name: _without_keys(value) for name, value in vars(reply).items()}
     if reply.latency_ms is None:
         body["latency_ms"] = latency_ms
     try:
@@ -72,6 +77,14 @@ def reply_text(reply: Reply, *, latency_ms: float | None = None) -> str:
         mended = {name: _mend(value) for name, value in body.items()}
         mended["reason"] = "; ".join(filter(None, [mended["reason"], "lone surrogates written as U+FFFD"]))
         return canonical_json(mended).decode()
+
+
+def _without_keys(value: Json) -> Json:
+    if isinstance(value, str):
+        return redact.take_out(value)
+    if isinstance(value, list | tuple):
+        return [_without_keys(entry) for entry in value]
+    return value
 
 
 def _mend(value: Json) -> Json:

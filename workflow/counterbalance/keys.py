@@ -4,7 +4,7 @@ import logging
 import os
 import re
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -20,17 +20,27 @@ HIDDEN = "[key]"
 
 # Shorter values are no secrets, and taking them out would mangle ordinary words.
 _SHORTEST_SECRET = 8
+# A value as long as this is not also the name of something in a study.
+_SURELY_SECRET = 16
 
 _PATTERNS = re.compile(
     r"\b(?:sk|rk|pk|xai|gsk)[-_][\w*.-]{6,}"
     r"|\bAIza[\w*-]{8,}"
+    r"|\bAQ\.[\w*-]{8,}"
+    r"|\bhf_[\w*]{8,}"
     r"|(?<=://)[^/@\s]+(?=@)"
     r"|(?i:(?:x-api-key|x-goog-api-key|api-key|authorization)[\"']?\s*[:=]\s*[\"']?(?:bearer\s+)?)[^\s\"',;]+"
     r"|(?i:\bbearer\s+)[^\s\"',;]+"
 )
 
 # Narrower than what is redacted, so that no name of a file or a model is taken for a key.
-_SURELY = re.compile(r"\b(?:sk-|xai-|gsk_)(?=[\w-]*\d)[\w-]{20,}|\bAIza[\w-]{30,}|(?i:\bbearer\s+\S{8,})")
+_SURELY = re.compile(
+    r"\b(?:sk-|xai-|gsk_)(?=[\w-]*\d)[\w-]{20,}"
+    r"|\bAIza[\w-]{30,}"
+    r"|\bAQ\.[\w-]{30,}"
+    r"|\bhf_[A-Za-z0-9]{30,}"
+    r"|(?i:\bbearer\s+\S{8,})"
+)
 
 _SDK_LOGGERS = ("openai", "anthropic", "google_genai", "google.genai", "httpx2", "httpcore2", "httpx", "httpcore")
 
@@ -64,6 +74,10 @@ class Redactor(logging.Filter):
             # A key may be the beginning of another.
             self._secrets.sort(key=len, reverse=True)
 
+    def knows(self, text: str) -> bool:
+        """Tell whether a text holds a key that was told and is too long to be a name."""
+        return any(len(secret) >= _SURELY_SECRET and secret in text for secret in self._secrets)
+
     def take_out(self, text: str) -> str:
         """Return a text without the keys that were told; cheap, and leaves everything else as it is."""
         for secret in self._secrets:
@@ -89,12 +103,20 @@ redact = Redactor()
 
 
 def holds_key(value: object) -> bool:
-    """Tell whether a setting, or anything in it, looks like a key."""
+    """Tell whether a setting, or anything in it, looks like a key or is one that this process knows."""
     if isinstance(value, Mapping):
         return any(holds_key(part) for pair in value.items() for part in pair)
     if isinstance(value, list | tuple):
         return any(map(holds_key, value))
-    return isinstance(value, str) and _SURELY.search(value) is not None
+    return isinstance(value, str) and (_SURELY.search(value) is not None or redact.knows(value))
+
+
+def learn_keys(variables: Iterable[str]) -> None:
+    """Know what stands in environment variables, so that it is found and hidden where it was pasted by mistake."""
+    for name in variables:
+        key = os.environ.get(name, "").strip()
+        if len(key) >= _SURELY_SECRET:
+            redact.add(key)
 
 
 def read_key(account: "Account") -> str:

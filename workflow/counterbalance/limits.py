@@ -7,11 +7,14 @@ import pyarrow.parquet as pq
 
 from counterbalance.artifacts import SCHEMAS, read_table
 from counterbalance.config import Cell, Study
+from counterbalance.config.models import ApiModel
 from counterbalance.errors import ConfigError, InputError, VendorError
 from counterbalance.scouting.trials import reused
 
 WATCHED_REPLIES = 50
-"""The first replies of a cell, by which it is judged whether the output limit is too low."""
+"""The first replies of a cell, by which it is judged whether the rest is worth buying."""
+
+_NOTHING_TO_READ = ("empty", "unknown", "unavailable")
 
 
 def check_number_of_calls(study: Study) -> None:
@@ -45,8 +48,11 @@ def count_scout_alone(study: Study, cell: Cell) -> int:
     return int(table.num_rows) - reused(table)
 
 
-class TruncationGuard:
-    """Stops a cell whose first 50 replies are cut at the output limit too often: the rest would be bought in vain.
+class FirstReplies:
+    """Stops a cell whose first 50 replies are of too little use: the rest would be bought in vain.
+
+    Those cut at the output limit are judged at the 50th, those in which there is nothing to read as soon as they are
+    too many for the 50; the latter only where replies cost money.
 
     Parameters
     ----------
@@ -56,10 +62,9 @@ class TruncationGuard:
 
     def __init__(self, cell: Cell, study: Study, seen: Sequence[str]) -> None:
         self._cell, self._study = cell, study
-        self._limit = study.config.limits.max_truncated_share
+        self._most = study.config.limits.max_truncated_share * WATCHED_REPLIES
         self._seen = list(seen)
-        if len(self._seen) >= WATCHED_REPLIES:
-            self._judge()
+        self._judge()
 
     def __call__(self, status: str) -> None:
         """Take one reply in.
@@ -67,21 +72,30 @@ class TruncationGuard:
         Raises
         ------
         VendorError
-            At the 50th reply, if too many were cut.
+            If too many of the first 50 were cut, or hold nothing to read.
         """
         if len(self._seen) < WATCHED_REPLIES:
             self._seen.append(status)
-            if len(self._seen) == WATCHED_REPLIES:
-                self._judge()
+            self._judge()
 
     def _judge(self) -> None:
-        cut = self._seen.count("truncated")
-        if cut > self._limit * WATCHED_REPLIES:
+        cut, seen = self._seen.count("truncated"), len(self._seen)
+        read = f"experiments.{self._cell.experiment.id}.read"
+        share = f"limits.max_truncated_share: {self._study.config.limits.max_truncated_share}"
+        if seen >= WATCHED_REPLIES and cut > self._most:
             raise VendorError(
-                f"{self._cell.name}: {cut} of the first {WATCHED_REPLIES} replies were cut at the output limit, more "
-                f"than limits.max_truncated_share: {self._limit}; raise experiments.{self._cell.experiment.id}.read."
-                f"max_tokens in {self._study.path}, or that share, and amend the preregistration. The replies bought "
-                "so far are kept"
+                f"{self._cell.name}: {cut} of the first {seen} replies were cut at the output limit, more "
+                f"than {share}; raise {read}.max_tokens in {self._study.path}, or that share, and amend the "
+                "preregistration. The replies bought so far are kept"
+            )
+        vain = {status: n for status in _NOTHING_TO_READ if (n := self._seen.count(status))}
+        if isinstance(self._cell.model, ApiModel) and sum(vain.values()) > self._most:
+            counted = ", ".join(f"{n} {status}" for status, n in vain.items())
+            raise VendorError(
+                f"{self._cell.name}: in {sum(vain.values())} of the first {seen} replies there is nothing to read "
+                f"({counted}; docs/vendors.md says what that means), more than {share} allows of "
+                f"{WATCHED_REPLIES}; change the model's settings or {read} in {self._study.path}, leave the model "
+                "out, or raise that share, and amend the preregistration. The replies bought so far are kept"
             )
 
 

@@ -1,12 +1,14 @@
 # Contrast: estimates per cell, then the family's correction and the verdict on every prediction.
 #
-# Needs:  outcomes, those of two experiments where one is compared with the other; for the predictions, the frozen record.
+# Needs:  outcomes, those of two experiments where one is compared with the other; the items of the family's other data
+#         sets, which tell how many tests it has; for the predictions, the frozen record.
 # Leaves: cells/EXPERIMENT/MODEL/DATASET.parquet, estimates.parquet, predictions.parquet.
 
 
 rule estimate_cell:
     input:
         f"{RESULTS}/outcomes/{{experiment}}/{{model}}/{{dataset}}.parquet",
+        counted=family_items,
     output:
         estimates=f"{RESULTS}/cells/{{experiment}}/{{model}}/{{dataset}}.parquet",
         record=f"{RESULTS}/cells/{{experiment}}/{{model}}/{{dataset}}.parquet.record.json",

@@ -1,7 +1,7 @@
 # Query: ask the models. But for the preflight's one call a model and the scouts, only this rule can buy a reply.
 #
-# Needs:  trials, the frozen record, and the preflights of all paid models. Replies go into ledger/ (declared by no
-#         rule), so a failed, killed or repeated job asks only what is still unanswered.
+# Needs:  trials, the frozen record, and the preflight of a paid model. Replies go into ledger/ (declared by no rule), so
+#         a failed, killed or repeated job asks only what is still unanswered.
 # Leaves: replies/EXPERIMENT/MODEL/DATASET.parquet, derived from the ledger.
 
 
@@ -9,7 +9,7 @@ rule query_replies:
     input:
         trials=f"{RESULTS}/trials/{{experiment}}/{{dataset}}.parquet",
         frozen=frozen_record,
-        preflights=[ancient(path) for path in PREFLIGHTS],  # a new preflight changes no reply
+        preflight=own_preflight,
         scout=scout_decision,
     output:
         replies=f"{RESULTS}/replies/{{experiment}}/{{model}}/{{dataset}}.parquet",

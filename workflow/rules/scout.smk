@@ -1,7 +1,8 @@
 # Scout: look at a cell in two orders of a few items, and leave out what the frozen rule says is not worth the sweep.
 #
-# Needs:  an experiment with `scout`; trials, the frozen record, the preflights. Replies go into ledger/ like any other,
-#         so the sweep of a kept cell buys none of them again. Never put rules behind the checkpoint into a group.
+# Needs:  an experiment with `scout`; trials, the frozen record, and the preflight of a paid model. Replies go into ledger/
+#         like any other, so the sweep of a kept cell buys none of them again. Never put rules behind the checkpoint into
+#         a group.
 # Leaves: scout/trials/EXPERIMENT/DATASET.parquet; scout/replies and scout/decisions for every cell; scout/summary.json.
 
 
@@ -32,7 +33,7 @@ rule scout_cell:
         trials=f"{RESULTS}/trials/{{experiment}}/{{dataset}}.parquet",
         scout=f"{RESULTS}/scout/trials/{{experiment}}/{{dataset}}.parquet",
         frozen=frozen_record,
-        preflights=[ancient(path) for path in PREFLIGHTS],  # a new preflight changes no reply
+        preflight=own_preflight,
     output:
         replies=f"{RESULTS}/scout/replies/{{experiment}}/{{model}}/{{dataset}}.parquet",
         replies_record=f"{RESULTS}/scout/replies/{{experiment}}/{{model}}/{{dataset}}.parquet.record.json",

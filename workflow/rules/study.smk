@@ -11,6 +11,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from counterbalance.config import load_study
+from counterbalance.designs.family import other_datasets
 from counterbalance.designs.pairs import compared_cells
 from counterbalance.errors import CounterbalanceError
 from counterbalance.prereg.gate import check_gate, plan_hash
@@ -41,7 +42,7 @@ RESULTS = f"results/{study.config.id}"
 LOGS = f"logs/{study.config.id}"
 CELLS = list(study.cells())
 SCOUTED = list(study.scouted_cells())
-PREFLIGHTS = [f"{RESULTS}/preflight/{e.id}/{m.id}.json" for e, m in study.preflights()]
+TRIED = [f"{RESULTS}/.tried/{e.id}/{m.id}" for e, m in study.preflights()]
 
 
 wildcard_constraints:
@@ -83,6 +84,25 @@ def first_trials(wildcards):
     return f"{RESULTS}/trials/{wildcards.experiment}/{dataset}.parquet"
 
 
+def tries_in_vain(wildcards):
+    """How often a model could not be tried so far; once more than when it was, and it is tried again."""
+    path = Path(f"{RESULTS}/.tried/{wildcards.experiment}/{wildcards.model}.waits")
+    return len(path.read_text().splitlines()) if path.is_file() else 0
+
+
+def others_tried(wildcards):
+    """The tries of all other paid models; one that is made again changes nothing for this one."""
+    own = f"{RESULTS}/.tried/{wildcards.experiment}/{wildcards.model}"
+    return [ancient(path) for path in TRIED if path != own]
+
+
+def own_preflight(wildcards):
+    """The preflight of a cell's own model, if it is behind an account."""
+    pair = f"{wildcards.experiment}/{wildcards.model}"
+    paid = f"{RESULTS}/.tried/{pair}" in TRIED
+    return f"{RESULTS}/preflight/{pair}.json" if paid else []
+
+
 def scout_decision(wildcards):
     """What the scout of a cell decided, where its experiment has one: the cell is asked after that, not beside it."""
     if study.experiment(wildcards.experiment).scout is None:
@@ -102,6 +122,12 @@ def kept_cells():
 def cell_estimates(wildcards):
     """The estimates of every cell that is asked."""
     return [f"{RESULTS}/cells/{c.name}.parquet" for c in kept_cells()]
+
+
+def family_items(wildcards):
+    """The items of the family's other data sets: how many tests a cell's null stands beside depends on them."""
+    cell = study.cell(wildcards.experiment, wildcards.model, wildcards.dataset)
+    return [f"{RESULTS}/items/{name}.parquet" for name in other_datasets(study, cell)]
 
 
 def compared_outcomes(wildcards):

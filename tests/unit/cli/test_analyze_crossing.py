@@ -294,8 +294,20 @@ GOOD = "X,a,0.1,0.2,0.3,0.4"
         ([GOOD + ",2"], HEADER + ",kept", "line 2, kept: found '2'"),
         ([GOOD + ","], HEADER + ",kept", "line 2, kept: found ''"),
         ([GOOD + ",1", "Y" + GOOD[1:] + ",0"], HEADER + ",kept", "line 3: item 'a' is not kept here and otherwise"),
-        ([GOOD, "Y" + GOOD[1:], "Y,b,1,1,1,1"], HEADER, "condition 'X': no row for item 'b' of line 4"),
-        ([GOOD + ",9,9"], HEADER, "line 2: 8 fields; the header has 6"),
+        (
+            [GOOD + ",9,9"],
+            HEADER,
+            "line 2: 8 fields; the header has 6, and every row needs as many: add what is missing",
+        ),
+        (["X,a,0.1,0.2,x,0.4"], HEADER, ": 1 thing is wrong:"),
+        ([GOOD, GOOD], HEADER, "on line 2 too; expected one row for an item in a condition: remove one"),
+        ([GOOD + ",1", "Y" + GOOD[1:] + ",0"], HEADER + ",kept", "give it one flag"),
+        (
+            ["X;a;0,1;0,2;0,3;0,4"],
+            HEADER.replace(",", ";"),
+            "separated by semicolons, found 'condition;item;e1;e2;e3;e4'",
+        ),
+        (["X\ta\t1\t2\t3\t4"], HEADER.replace(",", "\t"), "separated by tabs"),
         ([], HEADER, "no rows"),
         ([], "", "line 1: no column condition, item"),
     ],
@@ -310,7 +322,80 @@ def test_files_that_are_wrong_are_refused_with_their_place(write, lines, header,
 def test_a_column_that_was_asked_for_has_to_be_there(write):
     result = run(write([GOOD]), "--kept-column", "mine")
     assert result.exit_code == 3
-    assert "no column mine" in result.output
+    assert "no column mine, which --kept-column" in result.output
+    assert "found condition,item,e1,e2,e3,e4: name one of these" in result.output
+
+
+def test_flags_may_be_written_as_numbers_with_a_point(write):
+    lines = [f"X,i{i},0.{i},0.2,-0.{i},0.4" for i in range(9)]
+    whole, point = (
+        rows_of(write([f"{line},{flag(i != 4)}" for i, line in enumerate(lines)], HEADER + ",kept"), "--resamples", 99)
+        for flag in (int, float)
+    )
+    assert whole == point
+    assert pick(point, set="kept", quantity="serial", level=0.95)["n"] == 8
+
+
+@pytest.fixture
+def with_gaps(write):
+    """Conditions X and Y, where Y lacks items 2 and 5; returns the file and serial by condition and item."""
+    rng = np.random.default_rng(5)
+    serial = {name: {i: float(rng.normal(-0.4, 0.2)) for i in range(10)} for name in ("X", "Y")}
+    del serial["Y"][2], serial["Y"][5]
+
+    def file(kept=None):
+        lines = [
+            f"{name},i{i},{','.join(map(repr, plant(0.1 * i, serial=value)))}" + (f",{int(kept(i))}" if kept else "")
+            for name, by_item in serial.items()
+            for i, value in by_item.items()
+        ]
+        return write(lines, HEADER + (",kept" if kept else ""))
+
+    return file, serial
+
+
+def test_a_contrast_is_evaluated_on_the_items_that_all_its_conditions_have(with_gaps, contrasts):
+    file, serial = with_gaps
+    plan = contrasts("contrasts:\n  - {id: D, expression: Y.serial - X.serial, status: inferential}\n")
+    differences = [serial["Y"][i] - serial["X"][i] for i in serial["Y"]]
+    for column, kept_x, kept in ((None, 8, 8), (lambda i: i != 3, 9, 7)):
+        rows = rows_of(file(column), "--contrasts", plan, "--resamples", 99)
+        found = pick(rows, set="all", contrast="D", level=0.95)
+        assert (found["n"], found["estimate"]) == (8, pytest.approx(np.mean(differences)))
+        assert pick(rows, set="all", condition="X", quantity="serial", level=0.95)["n"] == 10
+        assert pick(rows, set="all", condition="Y", quantity="serial", level=0.95)["n"] == 8
+        # Without a column an item is kept if every condition has it; a column says itself which items are.
+        assert pick(rows, set="kept", condition="X", quantity="serial", level=0.95)["n"] == kept_x
+        assert pick(rows, set="kept", contrast="D", level=0.95)["n"] == kept
+    result = run(file(), "--resamples", 99)
+    assert "condition 'Y': no row for 2 of 10 items, 'i2', 'i5'" in result.stderr
+    assert "kept: complete and unflagged in every condition" in result.stdout
+
+
+def test_a_condition_that_is_neither_declared_nor_in_the_data_is_refused(with_gaps, contrasts):
+    file, _ = with_gaps
+    plan = contrasts("contrasts:\n  - {id: D, expression: Y.serial - x.serial, status: inferential}\n")
+    result = run(file(), "--contrasts", plan)
+    assert result.exit_code == 2
+    assert "line 3, contrast D, column 12: no condition 'x' in the data, which have X, Y" in result.output
+    assert "list under `conditions` all" in result.output
+
+
+def test_contrasts_without_their_conditions_are_named_on_standard_error(write, contrasts):
+    path = write([f"{name},i{i},0.{i},0.2,-0.{i},0.4" for name in ("long", "short_one") for i in range(9)])
+    plan = contrasts(
+        "conditions: {long: {}, short-one: {}, other: {}}\ncontrasts:\n"
+        "  - {id: D, expression: '\"short-one\".serial - long.serial', status: inferential}\n"
+        "  - {id: E, expression: D - other.role, status: inferential}\n"
+    )
+    result = run(path, "--contrasts", plan, "--resamples", 99, "--json")
+    assert result.exit_code == 0
+    told = "is not in the data, which have long, short_one"
+    assert result.stderr.splitlines() == [
+        f"condition short-one {told} (did you mean 'short_one'?): not evaluable D, E",
+        f"condition other {told}: not evaluable E",
+    ]
+    assert pick(json.loads(result.stdout), set="all", contrast="D", level=0.9)["evaluation"] == "not_evaluable"
 
 
 def test_columns_that_are_not_used_are_named(write):
@@ -324,13 +409,15 @@ def test_a_wrong_file_of_contrasts_is_a_usage_error(write, contrasts):
     result = run(write([GOOD]), "--contrasts", file)
     assert result.exit_code == 2
     assert "line 3, contrast A, column 1: no effect 'size'; there are token, role, order, serial" in result.output
-    assert run(write([GOOD]), "--contrasts", file.with_name("none.yaml")).exit_code == 2
+    absent = run(write([GOOD]), "--contrasts", file.with_name("none.yaml"))
+    assert absent.exit_code == 2
+    assert "none.yaml: cannot be read (No such file or directory); start from config/contrasts" in absent.output
 
 
 def test_missing_cells_are_an_input_error(tmp_path):
     result = run(tmp_path / "none.csv")
     assert result.exit_code == 3
-    assert "none.csv: cannot be read" in result.output
+    assert "none.csv: cannot be read (No such file or directory); give the path of a CSV of cells" in result.output
 
 
 def test_help_teaches_with_an_example():

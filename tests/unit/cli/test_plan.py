@@ -1,18 +1,20 @@
 import json
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from money_cases import CENT, PaidVendor, paid_study, write_ledger, write_trials
 
-from counterbalance.artifacts import SCHEMAS, read_table
+from counterbalance.artifacts import SCHEMAS, read_table, table_from_rows, write_table
 from counterbalance.calls import plan_calls
-from counterbalance.canonical import canonical_json
+from counterbalance.canonical import canonical_json, sha256_bytes
 from counterbalance.cli import main
-from counterbalance.config import Study
+from counterbalance.config import Study, load_study
 from counterbalance.config.models import Account
 from counterbalance.ledger import Attempt, Ledger, Sending
 from counterbalance.ledger.batches import Batches
 from counterbalance.spending.estimate import Time, paid_time
+from counterbalance.vendors import get_vendor
 from counterbalance.vendors.base import Reply
 
 REPLY = Reply("ok", text="A", input_tokens=80, output_tokens=4, latency_ms=500.0)
@@ -40,6 +42,52 @@ def as_json(study: Study) -> dict:
     return json.loads(run(study, "--json"))
 
 
+def with_scout(study: Study) -> Study:
+    body = json.loads(study.path.read_text(encoding="utf-8"))
+    body["experiments"][0]["scout"] = {"items": 2, "action": "report"}
+    study.path.write_text(json.dumps(body), encoding="utf-8")
+    return load_study(study.path)
+
+
+def read_trials(study: Study) -> pa.Table:
+    return read_table(study.layout.trials("letters", "sums"), SCHEMAS["trials"])
+
+
+def read_scout(study: Study) -> pa.Table:
+    return read_table(study.layout.scout_trials("letters", "sums"), SCHEMAS["trials"])
+
+
+def write_scout(study: Study) -> None:
+    """A scout of two trials: the sweep's first, and one of its own."""
+    shared, other = read_trials(study).slice(0, 2).to_pylist()
+    prompt = canonical_json({"messages": [{"role": "user", "content": "the other order"}]})
+    own = {"condition": "scout", "trial_id": "i000.scout.0001.00", "prompt": prompt.decode()}
+    table = table_from_rows([shared, other | own | {"prompt_sha256": sha256_bytes(prompt)}], SCHEMAS["trials"])
+    write_table(study.layout.scout_trials("letters", "sums"), table, SCHEMAS["trials"])
+
+
+def first_of_each_item(study: Study, vendor: PaidVendor) -> list[dict]:
+    """The calls of a preflight, in its order."""
+    trials = read_trials(study)
+    plan = plan_calls(vendor, study.cell("letters", "bought", "sums"), trials, set(), seed=study.config.seed)
+    rows, first = trials.to_pylist(), {}
+    for row in plan.order:
+        first.setdefault(rows[row]["item_id"], rows[row])
+    return list(first.values())
+
+
+def buy(study: Study, vendor: PaidVendor, rows: list[dict], reply: Reply, model: str = "bought") -> None:
+    """Put replies to trials into the ledger."""
+    found, asked = study.cell("letters", model, "sums"), table_from_rows(rows, SCHEMAS["trials"])
+    known = vendor if model == "bought" else get_vendor(found.model, found.experiment, study)
+    plan = plan_calls(known, found, asked, set(), seed=study.config.seed)
+    body = canonical_json(reply.body()).decode()
+    with Ledger(study.layout.ledger("letters", model, "sums"), study="paid", cell=found.name) as ledger:
+        for row, key in enumerate(plan.keys):
+            ledger.save([], [Sending(key, plan.texts[row].decode(), 140_000)], frozen_sha256="none")
+            ledger.save([Attempt(key, "answered", body, None, 100)], [], frozen_sha256="none")
+
+
 def cell(plan: dict, name: str) -> dict:
     return next(entry for entry in plan["cells"] if entry["cell"] == name)
 
@@ -63,6 +111,8 @@ def test_new_calls_tokens_and_cost_are_those_of_the_calls_that_are_missing(tmp_p
         "output_most": 12 * 10,
         "cost_about": 12 * (80 * 1_000 + 10 * 4_000),
         "cost_most": 12 * (100 * 1_000 + 10 * 4_000),
+        "live_about": 0,
+        "live_most": 0,
     }
     assert cell(as_json(study), "letters/planted/sums")["buying"] is None
     assert vendor.opened == 0
@@ -71,11 +121,57 @@ def test_new_calls_tokens_and_cost_are_those_of_the_calls_that_are_missing(tmp_p
 
 def test_batches_are_planned_at_their_discount(tmp_path, vendor) -> None:
     prices = {"input": 1.0, "output": 4.0, "batch_discount": 0.5}
-    study = paid_study(tmp_path, prices=prices, account={"mode": "batch", "requests_per_minute": 1})
+    account = {"mode": "batch", "requests_per_minute": 1}
+    study = paid_study(tmp_path, prices=prices, account=account, datasets=("first", "sums"))
     write_trials(study, items=1)
     entry = cell(as_json(study), "letters/bought/sums")
     assert entry["buying"]["cost_most"] == 6 * 70_000
     assert entry["time"] == {"seconds": None, "basis": "in batches, which the vendor returns within a day"}
+    assert "without the discount" not in run(study)
+
+
+def test_a_preflight_of_batches_is_planned_without_their_discount_until_it_is_bought(tmp_path, vendor) -> None:
+    prices = {"input": 1.0, "output": 4.0, "batch_discount": 0.5}
+    # Twelve calls of two items: $0.00084 at most in batches, $0.00098 if one of each item is asked live.
+    study = paid_study(tmp_path, prices=prices, account={"mode": "batch"}, study_cap=0.0009)
+    write_trials(study, items=2)
+    buying = cell(as_json(study), "letters/bought/sums")["buying"]
+    assert (buying["live_about"], buying["live_most"]) == (1, 2)
+    assert buying["cost_about"] == 120_000 + 11 * 60_000
+    assert buying["cost_most"] == 2 * 140_000 + 10 * 70_000
+    text = run(study)
+    assert "before the batches: 1 of them (up to 2, where the first replies show nothing)" in text
+    assert "the cap may stop this run: at most $0.000980 is more than" in text
+    # A refusal shows nothing, so the other item may be asked too; an answer ends it.
+    for asked, reply, left in ((0, Reply("refused", text="No.", input_tokens=80, output_tokens=2), 1), (1, REPLY, 0)):
+        buy(study, vendor, [first_of_each_item(study, vendor)[asked]], reply)
+        buying = cell(as_json(study), "letters/bought/sums")["buying"]
+        assert buying["live_most"] == left
+        assert buying["cost_most"] == left * 140_000 + (11 - asked - left) * 70_000
+    assert "without the discount" not in run(study)
+
+
+def test_calls_of_a_scout_alone_are_in_all_sums_until_they_are_bought(tmp_path, vendor) -> None:
+    # The sweep's six calls cost $0.00084 at most, the scout's one beside them $0.00014.
+    study = with_scout(paid_study(tmp_path, study_cap=0.0009))
+    write_trials(study, items=1)
+    assert "the scouts' prompts of 2 cells are not made yet, and are in none of the sums below" in run(study)
+    assert "the cap may stop this run" not in run(study)
+    write_scout(study)
+    entry = cell(as_json(study), "letters/bought/sums")
+    assert (entry["calls"], entry["new"], entry["scout"]) == (7, 7, {"new": 2, "alone": 1})
+    assert entry["buying"]["cost_most"] == 7 * 140_000
+    text = run(study)
+    assert "2 cells are scouted first, and those that the frozen rule skips cost less; 4 of the new calls are" in text
+    assert "2 of these for the scout alone" in text
+    assert "study: 14 new calls" in text
+    assert "the cap may stop this run: at most $0.000980" in text
+    for name in ("bought", "planted"):
+        scouted = [*read_trials(study).slice(0, 1).to_pylist(), *read_scout(study).slice(1).to_pylist()]
+        buy(study, vendor, scouted, REPLY, model=name)
+    entry = cell(as_json(study), "letters/bought/sums")
+    assert (entry["calls"], entry["answered"], entry["new"], entry["scout"]) == (7, 2, 5, {"new": 0, "alone": 0})
+    assert "scouted first" not in run(study)
 
 
 @pytest.mark.parametrize("mode", ["batch", "live"])

@@ -14,9 +14,11 @@ from counterbalance.errors import KeyRefusedError, OutOfFundsError, VendorError
 from counterbalance.ledger import answered_keys, held_nano_usd
 from counterbalance.progress import SilentProgress
 from counterbalance.stages.query import query_replies
-from counterbalance.vendors.base import Reply, TransportError
+from counterbalance.vendors.base import CallRefusedError, Reply, Request, TransportError, Trial
 
 LOGPROBS = {"kind": "logprob", "top": 3}
+DECIDE = {"kind": "decide", "instructions": "Choose."}
+LISTED = Reply("ok", text="A", top_tokens=["A", "B", "C"], top_logprobs=[-1.0, -2.0, -3.0])
 
 
 @dataclass(frozen=True)
@@ -29,10 +31,10 @@ class Frozen:
 def world(tmp_path, monkeypatch):
     """Make a study behind an open gate whose paid model is the given vendor."""
 
-    def make(vendor: PaidVendor, **settings) -> Study:
+    def make(vendor: PaidVendor, *, items: int = 2, **settings) -> Study:
         study = paid_study(tmp_path, **settings)
         for dataset in study.config.datasets:
-            write_trials(study, dataset.id)
+            write_trials(study, dataset.id, items)
         record = tmp_path / "preregistration" / "frozen" / "paid-1.json"
         record.parent.mkdir(parents=True, exist_ok=True)
         record.write_text("{}\n", encoding="utf-8")
@@ -108,7 +110,6 @@ def test_the_call_is_live_and_at_the_full_price_also_where_the_account_hands_in_
 @pytest.mark.parametrize(
     ("reply", "expected"),
     [
-        (Reply("unavailable", reason="logprobs: null"), r"does not give what `logprob` reads (logprobs: null)"),
         (Reply("ok", top_tokens=["A", "B"], top_logprobs=[-1.0, -2.0]), "lists 2 log-probabilities where 3 are"),
         (Reply("ok", text="A"), "lists 0 log-probabilities where 3 are asked for"),
     ],
@@ -126,20 +127,115 @@ def test_missing_log_probabilities_stop_before_anything_else_is_spent(world, rep
     assert len(vendor.asked) == 1
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        Reply("ok", top_tokens=["A", "B", "C"], top_logprobs=[-1.0, -2.0, -3.0]),
-        Reply("blocked", reason="content_filter"),
-        Reply("refused", reason="refusal"),
-    ],
-)
-def test_enough_log_probabilities_pass_and_a_blocked_item_shows_nothing_against_the_model(world, reply) -> None:
-    study = world(PaidVendor(reply), read=LOGPROBS)
+def test_enough_log_probabilities_pass(world) -> None:
+    study = world(PaidVendor(LISTED), read=LOGPROBS)
     assert preflight(study).exit_code == 0
     body = json.loads(study.layout.preflight("letters", "bought").read_text(encoding="utf-8"))
-    assert body["log_probabilities"] == {"asked": 3, "listed": 3 if reply.status == "ok" else 0}
-    assert body["status"] == reply.status
+    assert body["log_probabilities"] == {"asked": 3, "listed": 3}
+
+
+class FirstItemsFail(PaidVendor):
+    """Gives a reply that shows nothing for the first items, and the usual one for the others."""
+
+    def __init__(self, failed: list[Reply], answer: Reply) -> None:
+        super().__init__(answer)
+        self.failed = failed
+
+    async def ask(self, request: Request, trial: Trial) -> Reply:
+        usual = await super().ask(request, trial)
+        return self.failed[len(self.asked) - 1] if len(self.asked) <= len(self.failed) else usual
+
+
+GENERATE = {"kind": "generate", "temperature": None}
+NO_TEXT = Reply("truncated", reason="length", text="")
+ODD = Reply("unknown", reason="finish_reason eos", text="A")
+LONG = Reply("unavailable", reason="the prompt is too long for the model")
+BLOCKED = Reply("blocked", reason="content_filter")
+REFUSED = Reply("refused", reason="refusal")
+EMPTY = Reply("empty", reason="no choices came back")
+
+
+@pytest.mark.parametrize("read", [LOGPROBS, DECIDE, GENERATE])
+@pytest.mark.parametrize("failed", [LONG, BLOCKED, REFUSED, EMPTY, ODD, NO_TEXT])
+def test_an_item_that_shows_nothing_is_followed_by_the_next_and_all_belong_to_the_sweep(world, read, failed) -> None:
+    vendor = FirstItemsFail([failed, failed], LISTED)
+    study = world(vendor, read=read, items=4)
+    done = preflight(study)
+    assert done.exit_code == 0, done.output
+    assert f"ok after 2 {failed.status} ({failed.reason})" in done.output
+    body = json.loads(study.layout.preflight("letters", "bought").read_text(encoding="utf-8"))
+    assert [call["status"] for call in body["calls"]] == [failed.status, failed.status, "ok"]
+    assert body["calls"][2]["call_sha256"] == body["call_sha256"]
+    assert body["nano_usd"] == held_nano_usd(ledger(study))
+    assert len({name.partition(".")[0] for name in vendor.asked}) == 3
+    path = study.layout.preflight("letters", "bought")
+    before = path.read_bytes()
+    path.unlink()
+    assert "nothing was asked" in preflight(study).output
+    assert path.read_bytes() == before
+    query_replies(study, "letters", "bought", "sums", SilentProgress())
+    assert len(vendor.asked) == len(set(vendor.asked)) == 4 * 6
+
+
+@pytest.mark.parametrize(
+    ("read", "failed", "advice"),
+    [
+        (LOGPROBS, LONG, "shorter prompts"),
+        (LOGPROBS, BLOCKED, "take other items"),
+        (LOGPROBS, Reply("unavailable", reason="no log-probabilities came back"), "use another read"),
+        (DECIDE, EMPTY, "look at the model's settings"),
+        (DECIDE, REFUSED, "take other items"),
+        (GENERATE, ODD, "look at the settings of the model and of its server"),
+        (GENERATE, NO_TEXT, "raise `max_tokens`"),
+        (GENERATE, LONG, "a lower `max_tokens`"),
+    ],
+)
+def test_nothing_to_read_from_five_items_stops_and_says_what_came_and_what_to_do(world, read, failed, advice) -> None:
+    vendor = PaidVendor(failed)
+    study = world(vendor, read=read, items=7)
+    for _ in range(2):
+        done = preflight(study)
+        assert done.exit_code == VendorError.exit_code
+        assert f"gives nothing that `{read['kind']}` reads" in done.output
+        assert f"5 {failed.status} ({failed.reason})" in done.output
+        assert advice in done.output
+        assert "paid.yaml key experiments.letters.read" in done.output
+    assert not study.layout.preflight("letters", "bought").exists()
+    # The second run knows it from the kept replies.
+    assert len({name.partition(".")[0] for name in vendor.asked}) == len(vendor.asked) == 5
+
+
+@pytest.mark.parametrize("all_of_them", [False, True])
+def test_a_call_that_is_turned_down_is_that_item_s_fault_if_the_next_is_answered(world, all_of_them) -> None:
+    fault = CallRefusedError("HTTP 400: invalid", Reply("unavailable", reason="invalid", input_tokens=0))
+
+    class Picky(PaidVendor):
+        async def ask(self, request: Request, trial: Trial) -> Reply:
+            reply = await super().ask(request, trial)
+            if all_of_them or trial.trial_id == self.asked[0]:
+                raise fault
+            return reply
+
+    study = world(Picky(), read=GENERATE, items=7)
+    done = preflight(study)
+    assert done.exit_code == (VendorError.exit_code if all_of_them else 0)
+    assert ("HTTP 400: invalid" if all_of_them else "ok after 1 unavailable (invalid)") in done.output
+    assert len(answered_keys(ledger(study))) == (0 if all_of_them else 2)
+
+
+def test_items_all_refused_pass_where_words_are_read_for_a_study_may_be_about_that(world) -> None:
+    study = world(FirstItemsFail([BLOCKED], REFUSED), read=GENERATE, items=7)
+    done = preflight(study)
+    assert done.exit_code == 0
+    assert "refused after 1 blocked (content_filter), 3 refused (refusal)" in done.output
+
+
+def test_an_id_without_a_date_is_warned_of(world) -> None:
+    study = world(PaidVendor())
+    assert "warning" not in preflight(study).output
+    text = study.path.read_text(encoding="utf-8")
+    study.path.write_text(text.replace("m-2026-01-01", "m-latest"), encoding="utf-8")
+    assert "warning: this id names no dated version" in preflight(study).output
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
-import json
 from pathlib import Path
 
 import pytest
+from small_study import study_body, write_study
 
 from counterbalance.config import load_study
 from counterbalance.config.checks import is_dated
@@ -9,6 +9,7 @@ from counterbalance.config.models import AnthropicModel, GoogleModel, OpenAIMode
 from counterbalance.errors import ConfigError
 from counterbalance.keys import holds_key
 
+CHAT = {"template": "letter.j2", "style": "chat"}
 SECRET = "sk-not-to-be-repeated"
 DATED = {"openai": "gpt-6-luna-2026-08-01", "anthropic": "claude-haiku-4-5-20251001", "google": "gemini-3-flash-001"}
 KINDS = {"openai": OpenAIModel, "anthropic": AnthropicModel, "google": GoogleModel}
@@ -27,42 +28,13 @@ def write(
     prices: dict | None = None,
     **study: object,
 ) -> Path:
-    body = {
-        "schema": "counterbalance/study/1",
-        "id": "tiny",
-        "title": "A tiny study",
-        "question": "Is it told before anything is bought?",
-        "seed": 7,
-        "preregistration": None,
-        "models": [model],
-        "accounts": [{"id": "purse", "key_env": "SOME_KEY", **(account or {})}],
-        "money": {"prices": {"paid": {"input": 1.0, "output": 2.0}} if prices is None else prices},
-        "datasets": [
-            {
-                "id": "sums",
-                "path": "sums.csv",
-                "format": "csv",
-                "columns": {"options": ["a", "b"], "key": "key"},
-                "key": {"type": "letter"},
-                "licence": "CC0-1.0",
-                "source": "written for this test",
-            }
-        ],
-        "experiments": [
-            {
-                "id": "letters",
-                "design": "mcq",
-                "datasets": ["sums"],
-                "models": ["paid"],
-                "prompt": {"template": "letter.j2", "style": "chat"},
-                "read": read or {"kind": "generate", "temperature": None},
-            }
-        ],
-        **study,
-    }
-    path = folder / "tiny.yaml"
-    path.write_text(json.dumps(body, indent=1), encoding="utf-8")
-    return path
+    body = study_body(
+        [model],
+        experiment={"prompt": CHAT, "read": read or {"kind": "generate", "temperature": None}},
+        accounts=[{"id": "purse", "key_env": "SOME_KEY", **(account or {})}],
+        money={"prices": {"paid": {"input": 1.0, "output": 2.0}} if prices is None else prices},
+    )
+    return write_study(folder, body | study)
 
 
 @pytest.mark.parametrize(
@@ -121,6 +93,38 @@ def test_what_fits_together_loads(tmp_path, model, settings) -> None:
         (paid("anthropic"), {"read": {"kind": "decide"}}, r"read\.kind: Anthropic has no endpoint for `decide`"),
         (paid(), {"read": {"kind": "decide"}, "account": {"mode": "batch"}}, r"read\.kind: `decide`.*`mode: live`"),
         (
+            paid(seed=1, reasoning_effort="low"),
+            {"read": {"kind": "decide"}},
+            r"read\.kind: models\.paid sets seed, reasoning_effort, which .* 'letters' asks does not take: give",
+        ),
+        (
+            paid(extra={"top_p": 1}),
+            {"read": {"kind": "decide"}},
+            r"models\.paid sets extra, which .* experiment 'letters'",
+        ),
+        (paid("google", seed=0), {"read": {"kind": "decide"}}, r"models\.paid sets seed, which .* 'letters'"),
+        (
+            paid("google", thinking_level="LOW"),
+            {"read": {"kind": "decide"}},
+            r"sets thinking_level, which .* 'letters'",
+        ),
+        (paid("google", thinking_budget=0), {"read": {"kind": "decide"}}, r"sets thinking_budget, which .* 'letters'"),
+        (
+            paid("google", thinking_level="LOW", thinking_budget=0),
+            {},
+            r"models\.0\.thinking_budget: .*`thinking_level`.* or `thinking_budget`.*, not both: remove one",
+        ),
+        (
+            paid(extra={"seed": 4}),
+            {},
+            r"models\.0\.extra\.seed: model 'paid' may not be sent `seed`: the study",
+        ),
+        (paid(extra={"service_tier": "priority"}), {}, r"extra\.service_tier: .*another list than `money\.prices`"),
+        (paid(extra={"web_search_options": {}}), {}, r"extra\.web_search_options: .*another list than"),
+        (paid(extra={"best_of": 4}), {}, r"extra\.best_of: .*several answers.*remove it"),
+        (paid(extra={"N": 4}), {}, r"extra\.N: .*several answers.*remove it"),
+        (paid(extra={"num_predict": 400}), {}, r"extra\.num_predict: .*output limit beside `read\.max_tokens`"),
+        (
             paid(model="gpt-6-luna"),
             {"preregistration": "plan.md"},
             r"models\.0\.model: 'gpt-6-luna' names no dated version.*`allow_undated: true`",
@@ -155,8 +159,8 @@ KEY = "sk-proj-" + "a1B2" * 8
         ({}, {"key_env": KEY}, r"accounts\.0\.key_env: expected the name of an environment variable"),
         ({}, {"api_key": KEY}, r"accounts\.0\.api_key: no such key"),
         ({}, {"cap_usd": KEY}, r"accounts\.0\.cap_usd: expected a number"),
-        ({"extra": {"metadata": [{"token": KEY}]}}, {}, r"models\.0\.extra: it holds what looks like a key"),
-        ({"extra": {"authorization": f"Bearer {KEY}"}}, {}, r"models\.0\.extra: it holds what looks like a key"),
+        ({"extra": {"metadata": [{"token": KEY}]}}, {}, r"extra\.metadata\.0\.token: it holds what looks like a key"),
+        ({"extra": {"authorization": f"Bearer {KEY}"}}, {}, r"extra\.authorization: it holds what looks like a key"),
         ({"base_url": f"https://host/{KEY}/v1"}, {}, r"models\.0\.base_url: it holds what looks like a key"),
     ],
 )

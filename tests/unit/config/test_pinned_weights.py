@@ -1,8 +1,8 @@
-import json
 import re
 from pathlib import Path
 
 import pytest
+from small_study import study_body, write_study
 
 from counterbalance.config import load_study
 from counterbalance.config.models import TransformersModel
@@ -14,39 +14,9 @@ HASH = "sha256:" + "a" * 64
 
 
 def write(folder: Path, model: dict, *, preregistration: str | None = None) -> Path:
-    body = {
-        "schema": "counterbalance/study/1",
-        "id": "tiny",
-        "title": "A tiny study",
-        "question": "Are the weights those of the plan?",
-        "seed": 7,
-        "preregistration": preregistration,
-        "models": [{"id": "open", "vendor": "transformers", **model}],
-        "datasets": [
-            {
-                "id": "sums",
-                "path": "sums.csv",
-                "format": "csv",
-                "columns": {"options": ["a", "b"], "key": "key"},
-                "key": {"type": "letter"},
-                "licence": "CC0-1.0",
-                "source": "written for this test",
-            }
-        ],
-        "experiments": [
-            {
-                "id": "letters",
-                "design": "mcq",
-                "datasets": ["sums"],
-                "models": ["open"],
-                "prompt": {"template": "letter.j2", "style": "plain"},
-                "read": {"kind": "logprob"},
-            }
-        ],
-    }
-    path = folder / "tiny.yaml"
-    path.write_text(json.dumps(body, indent=1), encoding="utf-8")
-    return path
+    models = [{"id": "open", "vendor": "transformers", **model}]
+    body = study_body(models, experiment={"read": {"kind": "logprob"}}, preregistration=preregistration)
+    return write_study(folder, body)
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_a_ratio_is_the_whole_expression():
         ("T1.serial -", 12, "found the end"),
         ("T1.serial T2.serial", 11, "found 'T2'; expected one of"),
         ("T1.serial − T2.serial", 11, "found '−'"),
-        ("T1. - T2", 5, "the name of an effect after 'T1'"),
+        ("T1. - T2", 5, "the effect after 'T1' and the point, as in T1.serial"),
         ("T1.serial - (T2.serial", 23, "expected ')'"),
         ("T1.serial)", 10, "found ')'"),
         ("mean()", 6, "found ')'"),

@@ -55,16 +55,24 @@ def test_references_may_point_forwards_and_carry_their_conditions(load):
         (one("T1.serial - "), ["line 4, contrast A1, column 12: found the end", "\n  T1.serial - "]),
         (one("A1 + T1.serial"), ["line 4, contrast A1: circular definition A1 -> A1"]),
         (one("T1.serial", "    stauts: legacy\n"), ["line 6, contrast A1, key contrasts.0.stauts: no such key"]),
-        (one("T1.serial", "    bound: 0\n"), ["line 6, contrast A1, key contrasts.0.bound", "greater than 0"]),
+        (
+            one("T1.serial", "    bound: 0\n"),
+            ["line 6, contrast A1, key contrasts.0.bound: expected a number greater than 0"],
+        ),
         (one("T1.serial", "    bound: '0.1'\n"), ["expected a number without quotes"]),
         (one("T1.serial", "    family: 3\n"), ["line 6", "expected text"]),
         ("contrasts: []\n", ["key contrasts", "at least 1 item"]),
         ("contrasts:\n  - id: A1\n", ["contrast A1, key contrasts.0.expression: this key is needed"]),
         ("contrasts:\n  - {id: A-1, expression: T1.serial, status: legacy}\n", ["key contrasts.0.id", "letters"]),
-        ("contrasts:\n  - {id: A, expression: T1.role, status: sure}\n", ["key contrasts.0.status", "'post hoc'"]),
+        (
+            "contrasts:\n  - {id: A, expression: T1.role, status: sure}\n",
+            ["key contrasts.0.status: expected 'inferential', ", "'post hoc'"],
+        ),
         ("contrasts:\n  - 7\n", ["line 3, key contrasts.0"]),
         ("other: 1\n" + one("T1.serial"), ["line 2, key other: no such key"]),
         ("", ["key contrasts: this key is needed"]),
+        ("schema: x\n", ["key 'schema' is there twice"]),
+        ("conditions: 3\n" + one("T1.serial"), ["line 2, key conditions: expected keys with values (found 3)"]),
     ],
 )
 def test_faults_are_named_with_their_place(load, body, expected):

@@ -15,7 +15,12 @@ from counterbalance.errors import InputError
 from counterbalance.stats import signflip
 
 FAST = Resampling(n_resamples=499, seed=7)
-RNG = np.random.default_rng(8)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """One for each test, so that none hangs on which others ran before."""
+    return np.random.default_rng(8)
 
 
 def plan_of(**expressions):
@@ -39,8 +44,8 @@ def numbers(found):
     return [estimate.estimate, estimate.sd, *ends, estimate.p, estimate.p_tost]
 
 
-def test_copies_of_items_in_one_unit_add_no_certainty():
-    a, b = RNG.normal(0.2, 0.3, 11), RNG.normal(0, 0.3, 11)
+def test_copies_of_items_in_one_unit_add_no_certainty(rng):
+    a, b = rng.normal(0.2, 0.3, 11), rng.normal(0, 0.3, 11)
     plan = plan_of(difference="A.serial - B.serial", pooled="mean(A.serial, B.serial)")
     once = estimate_contrasts(plan, table_of(A=a, B=b), FAST)
     units = [f"u{place // 3}" for place in range(33)]
@@ -51,10 +56,10 @@ def test_copies_of_items_in_one_unit_add_no_certainty():
         assert three.warnings == one.warnings
 
 
-def test_the_mean_is_over_items_and_its_error_over_units():
+def test_the_mean_is_over_items_and_its_error_over_units(rng):
     """Units of 1, 2 and 3 items and so on: the mean weighs items, the t test has the error of a ratio."""
     sizes = np.array([1, 2, 3, 1, 2, 3, 4.0])
-    means = RNG.normal(0.1, 0.2, 7)
+    means = rng.normal(0.1, 0.2, 7)
     (found,) = estimate_means([means], [0.15], FAST, [sizes])
     mean = float((means * sizes).sum() / sizes.sum())
     assert found.estimate == pytest.approx(mean)
@@ -75,9 +80,9 @@ def test_a_unit_is_made_of_the_items_that_all_conditions_have():
     assert found.estimate.estimate == pytest.approx(11 / 6)
 
 
-def test_fewer_than_six_units_give_no_verdict_however_many_items():
+def test_fewer_than_six_units_give_no_verdict_however_many_items(rng):
     units = [f"u{place % 5}" for place in range(40)]
-    (found,) = estimate_contrasts(plan_of(d="A.serial"), table_of(units, A=RNG.normal(9, 1, 40)), FAST)
+    (found,) = estimate_contrasts(plan_of(d="A.serial"), table_of(units, A=rng.normal(9, 1, 40)), FAST)
     assert (found.estimate.evaluation, found.estimate.n, found.estimate.excludes_zero) == ("too_few", 5, None)
 
 
@@ -88,8 +93,8 @@ def test_units_and_sizes_have_to_fit():
         estimate_means([np.ones(3)], [None], FAST, [None, None])
 
 
-def test_signs_drawn_in_blocks_are_those_drawn_at_once(monkeypatch):
-    rows = RNG.normal(0.1, 1, (2, 40))
+def test_signs_drawn_in_blocks_are_those_drawn_at_once(monkeypatch, rng):
+    rows = rng.normal(0.1, 1, (2, 40))
     whole = [found.p for found in signflip.sign_flip_means(rows, n_draws=999, seed=3)]
     monkeypatch.setattr(signflip, "_BLOCK", 40 * 70)
     assert [found.p for found in signflip.sign_flip_means(rows, n_draws=999, seed=3)] == whole
@@ -120,8 +125,8 @@ def test_a_sum_over_its_number_of_arms_is_a_mean(text, arms):
     assert [to_text(arm) for arm in pooled_arms(parse_expression(text))] == arms
 
 
-def test_pooling_is_warned_of_in_every_spelling():
-    rows = {"A": RNG.normal(1, 0.1, 12), "B": RNG.normal(0, 0.1, 12), "C": RNG.normal(0, 0.1, 12)}
+def test_pooling_is_warned_of_in_every_spelling(rng):
+    rows = {"A": rng.normal(1, 0.1, 12), "B": rng.normal(0, 0.1, 12), "C": rng.normal(0, 0.1, 12)}
     plan = plan_of(
         mean="mean(A.serial, B.serial)",
         sum="(A.serial + B.serial) / 2",

@@ -1,9 +1,9 @@
 """A whole cell in memory: planted items, expanded, answered by a simulated respondent, and scored."""
 
-import json
 from pathlib import Path
 
 import pyarrow as pa
+from small_study import TEMPLATE, study_body, sums_csv, write_files, write_study
 
 from counterbalance.artifacts import SCHEMAS, table_from_rows
 from counterbalance.calls import TRIAL_COLUMNS, iter_trials
@@ -12,47 +12,16 @@ from counterbalance.designs import get_design
 from counterbalance.stages.score import score_slices
 from counterbalance.vendors.simulated import SimulatedVendor
 
-TEMPLATE = "{{ question }}\n{% for o in options %}{{ o.label }}. {{ o.text }}\n{% endfor %}Answer:"
-
 
 def make_study(root: Path, *, respondent: dict[str, object], **experiment: object) -> Study:
     """Write a study with one cell; further keys of the experiment and of the respondent as given."""
-    study = {
-        "schema": "counterbalance/study/1",
-        "id": "tiny",
-        "title": "A tiny study",
-        "question": "Does it answer by position?",
-        "seed": 7,
-        "preregistration": None,
-        "models": [{"id": "planted", "vendor": "simulated", **respondent}],
-        "datasets": [
-            {
-                "id": "sums",
-                "path": "items.csv",
-                "format": "csv",
-                "columns": {"options": ["a", "b", "c"]},
-                "key": {"type": "letter"},
-                "licence": "CC0-1.0",
-                "source": "written for this test",
-            }
-        ],
-        "experiments": [
-            {
-                "id": "letters",
-                "design": "mcq",
-                "datasets": ["sums"],
-                "models": ["planted"],
-                "prompt": {"template": "letter.j2", "style": "plain"},
-                "read": {"kind": "generate"},
-                **experiment,
-            }
-        ],
-        "analysis": {"resamples": 199, "run_resamples": 99},
-    }
-    (root / "letter.j2").write_text(TEMPLATE, encoding="utf-8")
-    (root / "items.csv").write_text("question,a,b,c,key\n", encoding="utf-8")
-    (root / "tiny.yaml").write_text(json.dumps(study), encoding="utf-8")
-    return load_study(root / "tiny.yaml")
+    body = study_body(
+        [{"id": "planted", "vendor": "simulated", **respondent}],
+        experiment=experiment,
+        analysis={"resamples": 199, "run_resamples": 99},
+    )
+    write_files(root, {"letter.j2": TEMPLATE, "sums.csv": sums_csv(0)})
+    return load_study(write_study(root, body))
 
 
 def make_items(n: int) -> pa.Table:

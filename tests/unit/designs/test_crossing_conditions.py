@@ -1,7 +1,12 @@
 """Ten of eighteen settings of the dials make sense; the others are refused with the reason."""
 
-import pytest
+import json
 
+import pytest
+import yaml
+from crossing_cases import make_study
+
+from counterbalance.config import load_study
 from counterbalance.config.models import Crossing, Dials
 from counterbalance.designs.crossing.conditions import (
     CELL_BLOCKS,
@@ -72,5 +77,31 @@ def test_a_study_chooses_by_dials_and_no_condition_twice() -> None:
     loaded = Dials(header="framed", body="loaded", cues=2)
     assert [c.name for c in chosen_conditions(Crossing(conditions=[loaded, plain], cues=["now"]))] == ["T1", "T5b"]
     assert len(chosen_conditions(Crossing(cues=["now"]))) == 10
-    with pytest.raises(ConfigError, match="T1 is there twice"):
-        chosen_conditions(Crossing(conditions=[plain, plain], cues=["now"]))
+
+
+PLAIN = "{header: neutral, body: verbatim, cues: 0}"
+
+
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        (f"[{PLAIN}, {{header: neutral, body: loaded, cues: 1}}]", "dials.1: condition {header: neutral, body: loaded"),
+        (f"[{PLAIN}, {PLAIN}]", f"key experiments.0.crossing: crossing.conditions: condition {PLAIN} is there twice"),
+        (f"[{PLAIN}, {PLAIN.replace('0', '3')}]", "dials.1.cues: Input should be 0, 1 or 2 (found 3)"),
+        ("T1", "expected `all`, or a list of conditions such as - {header: neutral, body: verbatim, cues: 0} (found"),
+    ],
+)
+def test_loading_a_study_refuses_wrong_conditions_with_their_line(tmp_path, conditions, expected) -> None:
+    study = make_study(tmp_path)
+    value = json.loads(study.path.read_text(encoding="utf-8"))
+    del value["experiments"][0]["crossing"]["conditions"]
+    text = yaml.safe_dump(value, sort_keys=False)
+    lines = text.replace("  crossing:\n", f"  crossing:\n    conditions: {conditions}\n").splitlines()
+    study.path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    place = next(n for n, line in enumerate(lines, start=1) if "conditions:" in line)
+    with pytest.raises(ConfigError) as caught:
+        load_study(study.path)
+    assert expected in str(caught.value)
+    (message,) = str(caught.value).splitlines()
+    where = place - 1 if "twice" in expected else place
+    assert message.startswith(f"{study.path} line {where}, key experiments.0.crossing")

@@ -13,6 +13,8 @@ from counterbalance.designs import get_design
 from counterbalance.designs.crossing.expand import count_cues
 from counterbalance.errors import ConfigError, InputError
 from counterbalance.items.prepare import prepare_table
+from counterbalance.stages.expand import expand_trials
+from counterbalance.stages.prepare import prepare_items
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -131,13 +133,37 @@ def test_both_sources_need_the_same_fields(tmp_path) -> None:
     assert study.path == path
 
 
+def test_contrasts_of_conditions_that_are_not_asked_are_warned_of_at_expand(tmp_path) -> None:
+    entries = [
+        {"id": "A", "expression": "T1c.serial - T1.serial", "status": "inferential"},
+        {"id": "B", "expression": "T3c.serial - T1.serial", "status": "inferential"},
+        {"id": "C", "expression": "B - T5.role", "status": "inferential"},
+    ]
+    dials = [{"header": "neutral", "body": "verbatim", "cues": cues} for cues in (0, 2)]
+    for conditions, warnings in (
+        ("all", []),
+        (
+            dials,
+            [
+                "warning: condition T3c is not in experiment 'notes', so that B, C cannot be evaluated",
+                "warning: condition T5 is not in experiment 'notes', so that C cannot be evaluated",
+            ],
+        ),
+    ):
+        study = make_study(tmp_path, items=2, contrasts={"contrasts": entries}, crossing={"conditions": conditions})
+        prepare_items(study, "doors")
+        line, *more = expand_trials(study, "notes", "doors").splitlines()
+        assert line.endswith("trials of 2 items")
+        assert more == warnings
+
+
 def test_planned_contrasts_are_checked_before_anything_is_frozen(tmp_path) -> None:
     entry = {"id": "X", "status": "inferential"}
     unknown = make_study(tmp_path, items=2, contrasts={"contrasts": [{**entry, "expression": "T6.serial - T1.serial"}]})
-    with pytest.raises(ConfigError, match=r"contrast X: no condition 'T6'; there are T1, T1c"):
+    with pytest.raises(ConfigError, match=r"contrasts\.yaml line 1, contrast X, column 1: no condition 'T6'; there"):
         make_trials(unknown)
     broken = make_study(tmp_path, items=2, contrasts={"contrasts": [{**entry, "expression": "T1.seria1"}]})
-    with pytest.raises(ConfigError, match=r"analysis.contrasts.*contrast X.*no effect 'seria1'"):
+    with pytest.raises(ConfigError, match=r"contrasts\.yaml line 1, contrast X.*no effect 'seria1'.*mean 'serial'"):
         make_trials(broken)
 
 

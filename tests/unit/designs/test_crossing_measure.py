@@ -81,7 +81,7 @@ def test_the_rule_for_flags_and_its_bounds(tmp_path, token, order, out) -> None:
     assert found.kept == (("door02",) if out else ("door01", "door02"))
 
 
-def test_items_of_one_source_are_averaged_into_one_unit(tmp_path) -> None:
+def test_items_of_one_source_are_one_unit(tmp_path) -> None:
     study = make_study(tmp_path, items=3)
     trials = make_trials(study)
     groups = ["shared" if item != "door03" else "door03" for item in trials.column("item_id").to_pylist()]
@@ -91,8 +91,10 @@ def test_items_of_one_source_are_averaged_into_one_unit(tmp_path) -> None:
     replies = make_replies(trials, [token[row["item_id"]] for row in trials.to_pylist()])
     found = measure(make_outcomes(study, trials, replies))
     table = found.table(found.items)
-    assert table.items == ("shared", "door03")
-    assert table.effects["T1"]["token"].tolist() == pytest.approx([0.4, -1.0])
+    assert table.units == ("shared", "shared", "door03")
+    means, sizes = table.by_unit(table.effects["T1"]["token"], table.present["T1"])
+    assert (means.tolist(), sizes.tolist()) == (pytest.approx([0.4, -1.0]), [2, 1])
+    assert found.table(["door01", "door03"]).units is None
 
 
 def test_choices_are_shares_around_one_half_and_never_flagged(tmp_path) -> None:

@@ -18,8 +18,15 @@ from counterbalance.stats.proportions import wilson
 QUICK = Analysis(resamples=199, run_resamples=99)
 NOISY = {"ability_mean": 0.8, "call_noise": 0.7, "slot_bonus": [0.8, 0.0]}
 LOGPROB = {"read": {"kind": "logprob", "top": 20}}
-# What resamples single calls, or corrects for their number.
-NOT_OVER_ITEMS = ("V.published", "V.bergsma", "rho.published", "V.bergsma.question")
+# What resamples single calls, corrects for their number, or is simulated with as many.
+NOT_OVER_ITEMS = (
+    "V.published",
+    "V.bergsma",
+    "rho.published",
+    "V.bergsma.question",
+    "detectable_V",
+    "detectable_V.family",
+)
 
 
 def cell(root, name, items, respondent=NOISY, **more) -> pa.Table:
@@ -44,12 +51,14 @@ def test_copies_of_items_in_one_group_move_no_limit(tmp_path, more) -> None:
     """Whatever interval a cell has must resample groups, so copies inside a group leave it where it was."""
     once = cell(tmp_path, "once", 16, **more)
     single, grouped = estimate(QUICK, once), estimate(QUICK, copied(once, 3))
-    assert single.keys() == grouped.keys()
+    assert grouped.keys() - single.keys() == {"groups"}
+    assert grouped["groups"].estimate == 16
     with_interval = [name for name in single if single[name].low is not None and name not in NOT_OVER_ITEMS]
     assert len(with_interval) > 25
     for name in with_interval:
         a, b = single[name], grouped[name]
-        assert b.n_items == a.n_items, name
+        assert b.n_items == 3 * a.n_items, name
+        assert "groups, which are the units" in b.reason, name
         # An item alone is one trial with Wilson's own interval; three in a group are a share, with t in place of z.
         close = 0.03 if name in ("consistency", "flip_rate") else 1e-6
         assert (b.estimate, b.low, b.high) == pytest.approx((a.estimate, a.low, a.high), abs=close), name

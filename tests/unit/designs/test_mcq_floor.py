@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted import make_items, make_outcomes, make_replies, make_study, make_trials, the_cell
+from scipy.stats import binomtest
 
 from counterbalance.config import Analysis
 from counterbalance.designs.mcq.estimate import estimate
@@ -27,8 +28,7 @@ def outcomes_of(study, items):
 @settings(max_examples=20, deadline=None)
 def test_the_drawn_share_is_the_share_asked_for(share, seed) -> None:
     drawn = sum(asked_again(share, seed, f"i{item}", index) for item in range(100) for index in range(10))
-    # Five standard deviations of a binomial count of 1,000.
-    assert abs(drawn - 1000 * share) < 5 * (1000 * share * (1 - share)) ** 0.5 + 1
+    assert binomtest(drawn, 1000, share).pvalue > 1e-9
 
 
 def test_a_larger_share_keeps_what_a_smaller_one_drew() -> None:

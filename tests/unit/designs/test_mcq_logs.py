@@ -28,7 +28,8 @@ def test_groups_orders_and_options_reach_the_estimates(tmp_path) -> None:
     assert table.column("arrangement_index").to_pylist() == [0, 0, 1] * 4
     assert table.column("repeat").to_pylist() == [0, 1, 0] * 4
     found = estimate(QUICK, table)
-    assert (found["accuracy"].n_items, found["accuracy"].n_calls) == (2, 12)
+    assert (found["accuracy"].n_items, found["accuracy"].n_calls) == (4, 12)
+    assert found["groups"].estimate == 2
     assert found["flip_rate"].estimate == pytest.approx(1 / 4)
     assert (found["disagreement.same_order"].estimate, found["disagreement.other_order"].estimate) == (0, 1 / 4)
 

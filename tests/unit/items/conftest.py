@@ -2,19 +2,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from small_study import study_body
 
 from counterbalance.config import Dataset
 from counterbalance.items.prepare import Prepared, prepare_table
 
-DECLARED = {
-    "id": "sums",
-    "path": "sums.csv",
-    "format": "csv",
-    "columns": {"options": ["a", "b", "c"], "key": "key"},
-    "key": {"type": "letter"},
-    "licence": "CC0-1.0",
-    "source": "written for this test",
-}
+# Items of these tests are known by their content.
+DECLARED = study_body(dataset={"columns": {"options": ["a", "b", "c"], "key": "key"}})["datasets"][0]
 
 
 def declare(**changes: Any) -> Dataset:

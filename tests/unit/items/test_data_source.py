@@ -1,7 +1,7 @@
 """Bytes from the project or the hub: pinned, hashed, kept by hash; every failure says what to do."""
 
+import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -28,13 +28,14 @@ class Hub:
         self.status = 200
         self.headers: dict[str, str] = {}
         self.body = DATA
-        self.pause_s = 0.0
+        self.may_answer = threading.Event()
+        self.may_answer.set()
         owner = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 owner.asked.append((self.path, self.headers.get("Authorization")))
-                time.sleep(owner.pause_s)
+                owner.may_answer.wait(60)
                 headers = {"Content-Length": str(len(owner.body)), **owner.headers}
                 if "/moved/" in self.path:
                     self.send_response(200)
@@ -61,6 +62,7 @@ class Hub:
         return f"http://127.0.0.1:{self.server.server_port}"
 
     def close(self) -> None:
+        self.may_answer.set()
         self.server.shutdown()
         self.thread.join()
         self.server.server_close()
@@ -124,7 +126,7 @@ def test_a_refusal_says_what_to_do(server, remote, tmp_path, status, expected) -
 
 def test_a_silent_server_is_not_waited_for(server, remote, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(hub, "_SILENCE_S", 0.1)
-    server.pause_s = 0.4
+    server.may_answer.clear()
     with pytest.raises(InputError, match=r"silent for 0\.1 s"):
         read_source(remote, tmp_path)
 
@@ -136,9 +138,12 @@ def test_a_body_that_breaks_off_is_noticed(server, remote, tmp_path, monkeypatch
 
 
 def test_no_server_at_all(server, remote, tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    with pytest.raises(InputError, match="could not be fetched"):
-        read_source(remote, tmp_path)
+    # Bound but not listening: nobody else gets this port meanwhile, and it takes no connection.
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{deaf.getsockname()[1]}")
+        with pytest.raises(InputError, match="could not be fetched"):
+            read_source(remote, tmp_path)
 
 
 def test_the_token_goes_to_the_hub_and_no_further(server, remote, tmp_path, monkeypatch) -> None:

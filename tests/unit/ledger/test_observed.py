@@ -1,48 +1,17 @@
 import hashlib
-import json
 from pathlib import Path
+
+from small_study import STUDY, write_study
 
 from counterbalance.canonical import canonical_json, sha256_bytes
 from counterbalance.config import Study, load_study
 from counterbalance.ledger import Attempt, Ledger, Sending, count_observed, observed_calls
 
-STUDY = {
-    "schema": "counterbalance/study/1",
-    "id": "tiny",
-    "title": "A tiny study",
-    "question": "What had been seen?",
-    "seed": 7,
-    "preregistration": None,
-    "models": [{"id": "planted", "vendor": "simulated"}],
-    "datasets": [
-        {
-            "id": "sums",
-            "path": "sums.csv",
-            "format": "csv",
-            "columns": {"options": ["a", "b"], "key": "key"},
-            "key": {"type": "letter"},
-            "licence": "CC0-1.0",
-            "source": "made by the test",
-        }
-    ],
-    "experiments": [
-        {
-            "id": "letters",
-            "design": "mcq",
-            "datasets": ["sums"],
-            "models": ["planted"],
-            "prompt": {"template": "letter.j2", "style": "plain"},
-            "read": {"kind": "generate"},
-        }
-    ],
-}
 NOTHING = "sha256:" + hashlib.sha256(b"").hexdigest()
 
 
 def make_study(root: Path) -> Study:
-    path = root / "tiny.yaml"
-    path.write_text(json.dumps(STUDY), encoding="utf-8")
-    return load_study(path)
+    return load_study(write_study(root, STUDY))
 
 
 def buy(study: Study, model: str, numbers: range, *, answered: bool = True) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from counterbalance.arrangements import arrange
 from counterbalance.cli.power import power as command
@@ -14,9 +15,9 @@ from counterbalance.config import load_study
 from counterbalance.power.advice import cheapest, holm_factor
 from counterbalance.power.facts import call_price
 from counterbalance.power.figure import draw_power
-from counterbalance.power.grid import Row, find_groups, item_numbers, schemes, simulate
-from counterbalance.power.search import DesignPower, Found, cells_of, detectable, rejects
-from counterbalance.power.text import table
+from counterbalance.power.grid import Assumed, Row, find_groups, item_numbers, schemes, simulate
+from counterbalance.power.search import DesignPower, Found, _fit, cells_of, detectable, rejects
+from counterbalance.power.text import notes, table
 from counterbalance.simulation.cells import design_orders
 from counterbalance.simulation.respondent import ability_for
 from counterbalance.simulation.scenarios import respondent
@@ -160,6 +161,113 @@ def test_groups_cost_and_own_design(study_file):
     # Rendered by hand: "what is 0 plus 1? A 10 B 20 C 30 D 40 " and the like, at four characters a token.
     length = np.mean([len(f"what is {n} plus {n + 1}? " + "A 00 B 00 C 00 D 00 ") for n in range(10)])
     assert group.price == pytest.approx((length / 4 * 2.0 + 10 * 8.0) / 1e6, rel=0.02)
+
+
+def edited(path, *changes):
+    text = path.read_text(encoding="utf-8")
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    path.write_text(text, encoding="utf-8")
+    return load_study(path)
+
+
+def test_calls_asked_once_more_are_counted_like_they_are_billed(study_file):
+    plain = load_study(study_file())
+    (without,) = find_groups(plain)
+    again = ("scheme: williams}\n", "scheme: williams}\n    repeats: 2\n    repeat_share: 0.25\n")
+    study = edited(study_file(), again)
+    (group,) = find_groups(study)
+    rows = list(simulate(group, study.config.analysis, accuracies=(0.7,), items=(12,), cells=10))
+    # Twelve items in 4 orders, each prompt asked twice, and a quarter of the 48 prompts once more.
+    (row,) = [found for found in rows if found.scheme == "williams"]
+    assert row.calls == 12 * 4 * 2 + 12
+    assert row.cost == pytest.approx(without.price * row.calls)
+    assert any("0.25 of all prompts" in line for line in notes(study, group, rows, Assumed(), 10))
+    assert not any("asked once more" in line for line in notes(plain, without, rows, Assumed(), 10))
+
+
+def test_experiments_that_ask_other_shares_once_more_are_not_joined(study_file):
+    path = study_file()
+    head, mark, tail = path.read_text(encoding="utf-8").partition("  - id: letters\n")
+    block, end, analysis = tail.partition("analysis:")
+    second = block.replace("scheme: williams}\n", "scheme: williams}\n    repeat_share: 0.5\n")
+    path.write_text(head + mark + block + "  - id: again\n" + second + end + analysis, encoding="utf-8")
+    groups = find_groups(load_study(path))
+    assert [(group.experiments, group.extra) for group in groups] == [(("letters",), 0), (("again",), 0.5)]
+
+
+def test_items_with_another_number_of_options_are_told_and_not_counted(study_file, tmp_path):
+    path = study_file()
+    lines = (tmp_path / "sums.csv").read_text(encoding="utf-8").splitlines()
+    five = [f"more {n},1{n},2{n},3{n},4{n},5{n},A" for n in range(5)]
+    four = [f"{line.rsplit(',', 1)[0]},,{line[-1]}" for line in lines[1:]]
+    (tmp_path / "sums.csv").write_text("\n".join(["question,a,b,c,d,e,key", *four, *five]) + "\n", encoding="utf-8")
+    study = edited(
+        path, ("[a, b, c, d]", "[a, b, c, d, e]"), ("    key: {", "    trailing_empty_options: true\n    key: {")
+    )
+    (group,) = find_groups(study)
+    assert (group.k, group.own) == (4, {("williams", 4, 12)})
+    (line,) = [line for line in notes(study, group, [], Assumed(), 10) if "Numbers of options" in line]
+    assert "sums has 12 with 4, 5 with 5" in line
+    assert "neither in its calls nor in its cost" in line
+    # Two models, and two tests for each of the two numbers of options.
+    assert holm_factor(study, 4)[0] == 2 * 2 * 2
+
+
+def test_data_sets_of_other_numbers_of_options_are_groups_of_their_own(study_file, tmp_path):
+    path = study_file()
+    (tmp_path / "two.csv").write_text("question,a,b,key\n" + "".join(f"q{n},1{n},2{n},A\n" for n in range(6)), "utf-8")
+    block = path.read_text(encoding="utf-8").partition("datasets:\n")[2].partition("experiments:")[0]
+    two = block.replace("id: sums", "id: two").replace("sums.csv", "two.csv").replace("[a, b, c, d]", "[a, b]")
+    study = edited(path, ("experiments:\n", two + "experiments:\n"), ("datasets: [sums]", "datasets: [sums, two]"))
+    found = [(group.k, group.n_cells, group.own) for group in find_groups(study)]
+    assert found == [(4, 2, {("williams", 4, 12)}), (2, 2, {("williams", 2, 6)})]
+
+
+def test_groups_of_items_are_told(study_file, tmp_path):
+    path = study_file()
+    lines = (tmp_path / "sums.csv").read_text(encoding="utf-8").splitlines()
+    rows = [f"{lines[0]},source", *(f"{line},s{n % 3}" for n, line in enumerate(lines[1:]))]
+    (tmp_path / "sums.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    study = edited(path, ("key: key}", "key: key, group: source}"))
+    (group,) = find_groups(study)
+    assert group.grouped == ("sums has 12 items in 3 groups",)
+    assert any("sums has 12 items in 3 groups" in line for line in notes(study, group, [], Assumed(), 10))
+
+
+def test_the_error_knows_that_cells_of_one_draw_are_alike():
+    rng = np.random.default_rng(5)
+    v = np.tile(np.linspace(0.05, 0.2, 6), 100)
+    draw = np.repeat(np.arange(10), 60)
+    hidden = np.linspace(-1.2, 1.2, 10)[draw]
+    rejected = (rng.standard_normal(600) < 15 * v - 2 + hidden).astype(float)
+    alone = _fit(v, rejected, np.zeros(600, dtype=np.int64), 0.8, 0.5)
+    over_draws = _fit(v, rejected, draw, 0.8, 0.5)
+    assert over_draws.v == alone.v
+    # Leaving out one draw after the other, an error that supposes no model of the cells.
+    left = [_fit(v[draw != g], rejected[draw != g], draw[draw != g], 0.8, 0.5).v for g in range(10)]
+    jackknife = np.sqrt(0.9 * ((np.array(left) - np.mean(left)) ** 2).sum())
+    assert over_draws.error == pytest.approx(jackknife, rel=0.25)
+    assert alone.error < 0.6 * jackknife
+
+
+def test_error_bars_and_the_scale_of_one_accuracy_lie_inside_the_picture(monkeypatch):
+    seen = []
+    monkeypatch.setattr("counterbalance.power.figure.svg_bytes", lambda figure: seen.append(figure) or b"")
+    same = [row(scheme, 50, 0.7, 0.3, error=0.05) for scheme in ("williams", "cyclic")]
+    draw_power([*same, row("exhaustive", 50, 0.7, 0.2)], 0.1)
+    (figure,) = seen
+    FigureCanvasAgg(figure).draw()
+    (axes,) = figure.axes
+    assert axes.get_ylim()[1] > 0.3 + 1.96 * 0.05
+    assert axes.yaxis.label.get_window_extent().x0 >= 0
+    (key,) = figure.legends
+    assert key.get_window_extent().x1 <= figure.bbox.x1
+    assert not key.get_window_extent().overlaps(axes.get_window_extent())
+    # Two schemes of equally many calls and the same V stand side by side.
+    ends = [tuple(line.get_xydata()[0]) for line in axes.lines if len(line.get_xydata()) == 1]
+    assert len({round(x) for x, _ in ends}) == 3
 
 
 def test_a_batch_account_has_its_discount(study_file):

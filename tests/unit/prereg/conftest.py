@@ -6,39 +6,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from small_study import study_text, sums_csv, trial_row
 
 from counterbalance.artifacts import SCHEMAS, table_from_rows, write_record, write_table
-from counterbalance.canonical import canonical_json, sha256_json
 from counterbalance.config import Study, load_study
 from counterbalance.rerun import code_sha256, settings_sha256
 
-STUDY = """\
-schema: counterbalance/study/1
-id: tiny
-title: A tiny study
-question: Does it answer by position?
-seed: 7
-preregistration: preregistration/tiny.md
-models:
+RESPONDENTS = """\
   - {id: planted, vendor: simulated, slot_bonus: [0.5, 0.0]}
   - {id: fair, vendor: simulated}
-datasets:
-  - id: sums
-    path: sums.csv
-    format: csv
-    columns: {options: [a, b], key: key}
-    key: {type: letter}
-    licence: CC0-1.0
-    source: written for this test
-experiments:
-  - id: letters
-    design: mcq
-    datasets: [sums]
-    models: [planted, fair]
-    prompt: {template: letter.j2, style: plain}
-    read: {kind: generate}
-analysis: {alpha: 0.05}
 """
+STUDY = study_text(
+    ("preregistration: null", "preregistration: preregistration/tiny.md"),
+    ("  - {id: planted, vendor: simulated}\n", RESPONDENTS),
+    ("models: [planted]", "models: [planted, fair]"),
+    ("read: {kind: generate}\n", "read: {kind: generate}\nanalysis: {alpha: 0.05}\n"),
+)
 PLAN = """\
 # What we expect
 
@@ -120,21 +103,7 @@ def _item(n: int, stem: str) -> dict[str, object]:
 
 def _trial(item: dict[str, object], index: int) -> dict[str, object]:
     order = ["o1", "o2"] if index == 0 else ["o2", "o1"]
-    prompt = {"text": f"{item['stem']} {order}"}
-    return {
-        "trial_id": f"{item['item_id']}.mcq.{index:04d}.00",
-        "item_id": item["item_id"],
-        "group_id": item["group_id"],
-        "condition": "mcq",
-        "arrangement_index": index,
-        "repeat": 0,
-        "arrangement": order,
-        "labels": ["A", "B"],
-        "option_texts": ["x", "y"],
-        "gold_slot": index,
-        "prompt": canonical_json(prompt).decode(),
-        "prompt_sha256": sha256_json(prompt),
-    }
+    return trial_row(str(item["item_id"]), index, order, {"text": f"{item['stem']} {order}"})
 
 
 @pytest.fixture(scope="session")
@@ -143,7 +112,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Project:
     made.write("tiny.yaml", STUDY)
     made.write("preregistration/tiny.md", PLAN)
     made.write("letter.j2", "{{ question }}\nAnswer:")
-    made.write("sums.csv", "question,a,b,key\nWhat is 0 + 0?,0,1,A\n")
+    made.write("sums.csv", sums_csv(3))
     made.make_tables()
     return made
 

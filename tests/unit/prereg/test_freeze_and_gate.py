@@ -136,7 +136,7 @@ CHANGES = {
         ["plan text changed", "predictions changed", "predictions.P1.value: 0.5 -> 0.4"],
     ),
     "prompt": ("letter.j2", "Answer:", "Answer: ", ["prompt file changed, letter.j2"]),
-    "data": ("sums.csv", "0 + 0", "0+0", ["data set sums changed, sums.csv"]),
+    "data": ("sums.csv", "1 + 1", "1+1", ["data set sums changed, sums.csv"]),
 }
 
 
@@ -281,7 +281,7 @@ def test_a_first_freeze_after_calls_is_stamped_late(project, monkeypatch) -> Non
     [
         (lambda p: p.edit("tiny.yaml", "seed: 7", "seed: 8"), "made with other settings"),
         (lambda p: p.edit("letter.j2", "Answer:", "Answer: "), "made from another letter.j2"),
-        (lambda p: p.edit("sums.csv", "0 + 0", "0+0"), "made from another sums.csv"),
+        (lambda p: p.edit("sums.csv", "1 + 1", "1+1"), "made from another sums.csv"),
         (lambda p: p.study.layout.trials("letters", "sums").unlink(), "the table is not there"),
         (lambda p: p.study.layout.items("sums").write_bytes(b"PAR1"), "not the one that its record describes"),
     ],
@@ -415,9 +415,9 @@ def test_the_plan_is_hashed_in_no_time(project) -> None:
     study = project.study
     seconds = []
     for _ in range(5):
-        start = time.perf_counter()
+        start = time.process_time()
         plan_hash(study)
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.process_time() - start)
     assert min(seconds) < 0.05
 
 

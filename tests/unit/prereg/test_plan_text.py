@@ -87,7 +87,7 @@ def test_a_wrong_prediction_is_refused_with_its_line_and_key(project, case) -> N
 
 def test_broken_yaml_is_placed_by_the_lines_of_the_file(project) -> None:
     project.write("preregistration/tiny.md", "# Plan\n\n" + BLOCK.format(f"{ONE}\n- {{id: P2, rule: [at_least}}"))
-    with pytest.raises(ConfigError, match=r"(?s)preregistration/tiny\.md: not valid YAML.*line 5"):
+    with pytest.raises(ConfigError, match=r"preregistration/tiny\.md line 5, column 27: not valid YAML"):
         load_plan(project.study)
 
 

@@ -129,7 +129,7 @@ def test_a_very_long_reply_takes_linear_time() -> None:
         return time.process_time() - start
 
     seconds(100)
-    assert seconds(8_000) < 40 * max(seconds(800), 0.005)
+    assert min(seconds(8_000), seconds(8_000)) < 40 * max(seconds(800), 0.005)
 
 
 LISTED = [("A", -1.0), (" A", -2.0), ("B", -1.5), ("the", -3.0)]

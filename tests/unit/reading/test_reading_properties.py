@@ -81,8 +81,9 @@ def test_time_grows_with_the_length_and_not_with_its_square(unit) -> None:
         return time.process_time() - start
 
     seconds(500)
-    # 16 times the text: 16 times the time if linear, 256 times if quadratic
-    assert seconds(32_000) < 80 * max(seconds(2_000), 0.001)
+    # 16 times the text: 16 times the time if linear, 256 times if quadratic. The less of two, for the collector of
+    # cycles may come in between.
+    assert min(seconds(32_000), seconds(32_000)) < 80 * max(seconds(2_000), 0.001)
 
 
 def test_a_reply_of_a_megabyte_is_read() -> None:

@@ -304,7 +304,8 @@ def _quantities(cell: Cell, kind: Planted, text: Text) -> Iterator[tuple[str, Ro
             yield f"slot_bonus.slot_{slot}", _around(math.log(kind.picks[slot - 1] * SLOTS), 0.15)
     yield from _tests(kind, mean)
     unsure = {"status": "not_measurable", "reason": text("a V of 0.1 would not be found with power 0.8")}
-    yield "detectable_V", {"estimate": kind.detectable} | (unsure if kind.detectable > 0.1 else {})
+    for name in ("detectable_V", "detectable_V.family"):
+        yield name, {"estimate": kind.detectable} | (unsure if kind.detectable > 0.1 else {})
     yield "band", {"label": "low" if mean < 0.6 else "middle" if mean <= 0.95 else "high"}
     yield "verdict", {"label": kind.verdict} | (unsure if kind.verdict == "not_measurable" else {})
     yield "consistency", {"estimate": 0.34, "reason": text("only 8 items; intervals from so few tend to be too narrow")}

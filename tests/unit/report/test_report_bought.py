@@ -71,6 +71,14 @@ def test_a_temperature_that_was_sent_is_named_and_one_that_was_not_is_not_claime
     assert "temperature 0;" not in text
 
 
+def test_an_id_without_a_date_is_warned_of() -> None:
+    assert "warning" not in words(None, {"temperature": 0.0, "seed": 1})
+    for change in ({"model": "m1-latest"}, {"base_url": "http://127.0.0.1:1/v1"}):
+        undated = make_cell(OpenAIModel(vendor="openai", **API | change))
+        assert words(undated, {"temperature": 0.0}).startswith("warning: the model id names no dated version")
+    assert "warning" not in words(make_cell(LocalModel(id="m1", vendor="local")), {"temperature": 0.0})
+
+
 def test_a_default_that_the_plan_asked_for_is_no_surprise() -> None:
     cell = make_cell(read={"kind": "generate", "temperature": None})
     assert "did not reach" not in words(cell, {"max_tokens": 16})
@@ -187,13 +195,18 @@ def views(*arguments):
     return [view for table in view_interruptions(*arguments) for view in table.rows]
 
 
-RNG = np.random.default_rng(4)
-SESSION = RNG.permutation(np.repeat([1, 2], [180, 120]))
+SESSION = np.random.default_rng(4).permutation(np.repeat([1, 2], [180, 120]))
 FACTS = {"sessions": [{"session": 1, "ended_because": "out of funds", "calls": 180}, {"session": 2, "calls": 120}]}
 
 
-def test_an_interruption_that_changed_nothing_is_told_with_both_numbers() -> None:
-    right = RNG.random(300) < 0.7
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """One for each test, so that none hangs on which others ran before."""
+    return np.random.default_rng(5)
+
+
+def test_an_interruption_that_changed_nothing_is_told_with_both_numbers(rng) -> None:
+    right = rng.random(300) < 0.7
     (view,) = views([interrupted(answers(SESSION, right), facts=FACTS)], QUICK)
     assert view.words.startswith("First interruption: out of funds. The calls were asked in an order drawn by the seed")
     assert "differ no more than chance makes them" in view.words
@@ -203,55 +216,55 @@ def test_an_interruption_that_changed_nothing_is_told_with_both_numbers() -> Non
     assert view.differences[0].startswith(f"{by_hand:+.1f} [".replace("-", "−"))
 
 
-def test_a_change_at_the_interruption_is_found() -> None:
-    right = RNG.random(300) < np.where(SESSION == 1, 0.95, 0.5)
+def test_a_change_at_the_interruption_is_found(rng) -> None:
+    right = rng.random(300) < np.where(SESSION == 1, 0.95, 0.5)
     (view,) = views([interrupted(answers(SESSION, right), facts=FACTS)], QUICK)
     assert "and yet accuracy" in view.words
     assert "the cell mixes both" in view.words
 
 
-def test_extra_calls_of_the_repeat_floor_are_left_out() -> None:
-    right = RNG.random(300) < 0.7
+def test_extra_calls_of_the_repeat_floor_are_left_out(rng) -> None:
+    right = rng.random(300) < 0.7
     table = answers(SESSION, right)
     extra = table.set_column(2, "extra", pa.array([place < 50 for place in range(300)]))
     (view,) = views([interrupted(extra, facts=FACTS)], QUICK)
     assert view.before.startswith(f"{int((SESSION[50:] == 1).sum())} answers")
 
 
-def test_few_answers_tell_nothing_and_it_says_so() -> None:
+def test_few_answers_tell_nothing_and_it_says_so(rng) -> None:
     session = np.repeat([1, 2], [280, 20])
-    (view,) = views([interrupted(answers(session, RNG.random(300) < 0.7))], QUICK)
+    (view,) = views([interrupted(answers(session, rng.random(300) < 0.7))], QUICK)
     assert "Too few answers on one side (280 and 20)" in view.words
     assert "chance" not in view.words
     assert view.words.startswith("First interruption: not written down, as when the process was killed.")
 
 
-def test_a_cell_asked_item_by_item_gets_no_test() -> None:
-    table = answers(np.sort(SESSION), RNG.random(300) < 0.7)
+def test_a_cell_asked_item_by_item_gets_no_test(rng) -> None:
+    table = answers(np.sort(SESSION), rng.random(300) < 0.7)
     (view,) = views([interrupted(table, facts={**FACTS, "call_order": "prefix"})], QUICK)
     assert "hold different items" in view.words
     assert "p =" not in view.words
 
 
-def test_the_preflight_s_one_call_is_no_interruption() -> None:
+def test_the_preflight_s_one_call_is_no_interruption(rng) -> None:
     once = np.repeat([1, 2], [1, 299])
-    assert views([interrupted(answers(once, RNG.random(300) < 0.7))], QUICK) == []
-    twice = np.concatenate([[1], RNG.permutation(np.repeat([2, 3], [150, 149]))])
-    (view,) = views([interrupted(answers(twice, RNG.random(300) < 0.7))], QUICK)
+    assert views([interrupted(answers(once, rng.random(300) < 0.7))], QUICK) == []
+    twice = np.concatenate([[1], rng.permutation(np.repeat([2, 3], [150, 149]))])
+    (view,) = views([interrupted(answers(twice, rng.random(300) < 0.7))], QUICK)
     assert view.before.startswith("151 answers")
 
 
-def test_many_interruptions_are_judged_together() -> None:
+def test_many_interruptions_are_judged_together(rng) -> None:
     # The best of 25 tests is small by chance; Holm's correction knows.
-    cells = [interrupted(answers(SESSION, RNG.random(300) < 0.7), facts=FACTS) for _ in range(25)]
+    cells = [interrupted(answers(SESSION, rng.random(300) < 0.7), facts=FACTS) for _ in range(25)]
     assert not [view for view in views(cells, QUICK) if "and yet" in view.words]
 
 
 @pytest.mark.parametrize("order", ["interleaved", "prefix"])
-def test_the_page_shows_it_all(small, order) -> None:
+def test_the_page_shows_it_all(small, order, rng) -> None:
     key = ("letters", "smollm2", "copying")
     entry = replace(small.bought[key], sessions={1: 180, 2: 120}, facts={**FACTS, "call_order": order})
-    entry = replace(entry, answers=answers(SESSION, RNG.random(300) < 0.7), models={"m": 300})
+    entry = replace(entry, answers=answers(SESSION, rng.random(300) < 0.7), models={"m": 300})
     html = build_report(replace(small, bought={**small.bought, key: entry})).html.decode()
     page = Page(html)
     (table,) = [d for d in page.root.find("div") if d.attributes.get("aria-label", "").startswith("Replies before")]
@@ -272,8 +285,8 @@ def test_the_page_of_an_uninterrupted_study_has_no_such_table(small) -> None:
         assert claim not in html
 
 
-def test_each_design_is_told_in_its_own_words() -> None:
-    table = answers(SESSION, RNG.random(300) < 0.7)
+def test_each_design_is_told_in_its_own_words(rng) -> None:
+    table = answers(SESSION, rng.random(300) < 0.7)
     (asked,) = view_interruptions([interrupted(table, facts=FACTS)], QUICK)
     assert asked.heads == ["Accuracy", "Picks by slot"]
     of_crossing = interrupted(between_blocks(table), cell=crossing_cell(), facts=FACTS)

@@ -3,9 +3,14 @@ from collections.abc import Mapping
 import pytest
 
 from counterbalance.config import Analysis
+from counterbalance.config.contrasts import ContrastFile
+from counterbalance.report.crossing.cells import _effect_notes
+from counterbalance.report.mcq.caveats import caveats
 from counterbalance.report.mcq.notes import MIXED, Context, caution, headline, lead, sentence, verdict_words
 from counterbalance.report.mcq.slots import read_slots
 from counterbalance.report.numbers import Number
+from counterbalance.report.planned import contrast_notes, contrast_rows
+from counterbalance.stats.estimate import few_items
 
 CONTEXT = Context(Analysis(), 0.25)
 
@@ -45,18 +50,26 @@ def test_an_uneven_number_of_options_has_no_even_split() -> None:
     assert "even split" not in say(BIASED, Context(Analysis(), None))
 
 
-def test_a_null_says_what_it_would_have_seen() -> None:
-    numbers = cell(verdict={"label": "no_bias_seen"}, detectable_V={"estimate": 0.08})
-    assert say(numbers) == "A V of .080 or more would have been seen with 80% power."
+def test_a_null_says_what_it_would_have_seen_at_the_level_of_its_verdict() -> None:
+    seen = {"detectable_V": {"estimate": 0.05}, "detectable_V.family": {"estimate": 0.08}}
+    words = "A V of .080 or more would have been seen with 80% power, the correction for all tests included."
+    assert say(cell(verdict={"label": "no_bias_seen"}, **seen)) == words
     assert say(cell(verdict={"label": "no_bias_seen"})) == "How small a bias would have been seen is not known."
 
 
-def test_not_measurable_is_no_evidence_of_absence() -> None:
-    reason = {"label": "not_measurable", "status": "not_measurable", "reason": "r"}
+def test_not_measurable_gives_the_verdicts_reason_and_is_no_evidence_of_absence() -> None:
+    reason = {"label": "not_measurable", "status": "not_measurable", "reason": "only a V of 0.240 would have been seen"}
     text = say(cell(verdict=reason, detectable_V={"estimate": 0.24, "status": "not_measurable", "reason": "r"}))
-    assert text.startswith("Only a V of .240 or more would have been seen with 80% power, and the plan asks for .100")
-    assert "no evidence that there is no bias" in text
-    assert say(cell(verdict=reason)) == "R."
+    assert text == "Only a V of 0.240 would have been seen. This is no evidence that there is no bias."
+
+
+def test_a_bias_among_items_with_another_number_of_options_is_told() -> None:
+    found = {"label": "bias", "reason": "accuracy differs between slots among the items with 5 options"}
+    tests = {"relabelling.accuracy": {"p_adjusted": 0.5}, "relabelling.accuracy@k=5": {"p_adjusted": 0.002}}
+    text = say(cell(verdict=found, **tests))
+    assert "Accuracy differs between slots among the items with 5 options." in text
+    assert "= .500 on accuracy and" in text
+    assert "= .002 on accuracy (5 options)" in text
 
 
 def test_a_degenerate_cell_gives_its_reason() -> None:
@@ -125,3 +138,58 @@ def test_a_mixture_is_told_first_and_nothing_else_is() -> None:
     assert headline([MIXED, "bias"], Analysis()) == (
         "1 of 2 cells answers by position; 1 was answered by more than one model."
     )
+
+
+def number(quantity: str, **fields) -> Number:
+    row = dict.fromkeys(Number.__dataclass_fields__) | {"n_items": 4, "n_calls": 16, "status": "ok", "estimate": 0.5}
+    return Number.from_row(row | {"quantity": quantity, "method": "m"} | fields)
+
+
+def test_a_caveat_names_its_numbers_and_the_reason() -> None:
+    few, other = few_items(4), "only 2 of 4 items differ (share 1): a bootstrap would be too sure"
+    rows = [
+        number("accuracy", reason=few),
+        number("accuracy.slot_1", reason=few),
+        number("accuracy.slot_2", reason=few),
+        number("V.corrected", reason=few),
+        number("accuracy@k=5", reason=few_items(3), n_items=3),
+        number("disagreement.other_order", reason=other),
+        number("contrast.first", reason="pools a and b"),
+        number("shape.label", reason="not separable", label="undetermined"),
+        number("picks.slot_1", reason="of no use", status="not_measurable"),
+        number("accuracy@model=m1", reason=few),
+    ]
+    assert caveats({row.quantity: row for row in rows}) == [
+        "Intervals of accuracy, accuracy by slot and V tend to be too narrow, for they rest on only 4 items.",
+        "Intervals of accuracy (items with 5 options) tend to be too narrow, for they rest on only 3 items.",
+        f"Disagreement in another order: {other}.",
+        "Planned contrast first: pools a and b.",
+    ]
+
+
+def test_reasons_below_a_crossings_table_name_effects_and_conditions() -> None:
+    few, same = "only 5 items", "all 5 items have the same value"
+    rows = [
+        number(f"{effect}.{condition}", reason=few if effect in ("token", "serial") else same, status="not_measurable")
+        for effect in ("token", "role", "order", "serial")
+        for condition in ("T1", "T1c")
+    ]
+    rows[2] = number("role.T1")
+    assert _effect_notes({row.quantity: row for row in rows}, ["T1", "T1c"], "") == [
+        f"Token and serial in every condition: {few}.",
+        f"Role in T1c: {same}.",
+        f"Order in every condition: {same}.",
+    ]
+
+
+def test_contrasts_with_one_caveat_share_a_line() -> None:
+    plan = ContrastFile.model_validate(
+        {
+            "schema": "counterbalance/contrasts/1",
+            "contrasts": [{"id": name, "expression": "T1.serial", "status": "descriptive"} for name in ("a", "b", "c")],
+        }
+    )
+    reasons = {"a": "all the same; descriptive", "b": "all the same; pools x; descriptive", "c": "descriptive"}
+    rows = [number(f"contrast.{name}", reason=text, status="descriptive") for name, text in reasons.items()]
+    shown = contrast_rows({row.quantity: row for row in rows}, plan)
+    assert contrast_notes(shown) == [("a, b", "all the same"), ("b", "pools x")]

@@ -92,9 +92,11 @@ def test_holm_refuses_what_no_test_can_give(p):
 
 
 def test_draws_needed_lets_one_of_the_family_pass():
-    assert draws_needed(0.05, 1) == 19
-    assert draws_needed(0.05, 20) == 399
-    assert holm([1 / (draws_needed(0.05, 20) + 1)] + [1.0] * 19)[0] == pytest.approx(0.05)
+    assert draws_needed(0.05, 1) == 20
+    assert draws_needed(0.05, 20) == 400
+    # One draw fewer gives .05 exactly, which is not below it.
+    assert holm([1 / (draws_needed(0.05, 20) + 1)] + [1.0] * 19)[0] < 0.05
+    assert holm([1 / draws_needed(0.05, 20)] + [1.0] * 19)[0] == pytest.approx(0.05)
     with pytest.raises(InputError):
         draws_needed(0.05, 0)
 

@@ -1,6 +1,7 @@
 """What the tests do under known truth: sizes, power, the smallest detectable V, and no NaN on any input."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from counterbalance.errors import InputError
+from counterbalance.simulation.cells import design_orders
+from counterbalance.simulation.respondent import ability_for as mean_ability
+from counterbalance.simulation.respondent import choose, tally, utilities
+from counterbalance.simulation.scenarios import respondent as planted_respondent
+from counterbalance.simulation.sizes import effect_curve
 from counterbalance.stats.contingency import contingency_test, pearson_chi2
 from counterbalance.stats.counts import slot_counts
 from counterbalance.stats.detectable import (
@@ -23,6 +30,8 @@ from counterbalance.stats.published import question_level_effects, run_level_boo
 from counterbalance.stats.relabel import recentred_bootstrap, relabel_accuracy, relabel_picks
 from counterbalance.stats.shape import planned_contrasts
 from counterbalance.stats.vcc import cluster_corrected_v
+
+PLAIN = planted_respondent(tau=0.3, noise=0.3)
 
 
 def rates(cells):
@@ -130,6 +139,47 @@ def test_nuisance_without_repeats_in_a_slot_has_no_slot_share():
     found = fit_nuisance(correct, np.ones(correct.shape))
     assert found == Nuisance(found.accuracy, found.between_items, 0.0)
     assert found.between_items == pytest.approx(0.5, abs=0.03)
+
+
+def test_detectable_v_in_a_family_is_that_of_the_smaller_alpha(respondent):
+    correct, n, _ = next(iter(respondent(9, accuracy=0.75, tau=0.3, noise=0.3)))
+    family = detectable_v(correct, n, tests=20, n_simulations=200, seed=1).result
+    strict = detectable_v(correct, n, alpha=0.05 / 20, n_simulations=200, seed=1).result
+    assert family.estimate == strict.estimate > detectable_v(correct, n, n_simulations=200, seed=1).result.estimate
+    assert "0.05 / 20 (Holm's first step in a family of 20 tests)" in family.method
+    with pytest.raises(InputError, match="at least 1"):
+        detectable_v(correct, n, tests=0, seed=1)
+
+
+def test_the_v_of_a_family_is_found_at_its_level(respondent):
+    """Median over cells without bias, planted in others: the test at alpha / 20 finds it with about the power meant.
+
+    The V of a test alone is found there in half as many cells.
+    """
+    able = replace(PLAIN, ability_mean=mean_ability(0.75, PLAIN))
+    orders = design_orders("exhaustive", None, n_items=50, k=4, seed=1)
+    unbiased = list(respondent(7, accuracy=0.75, tau=0.3, noise=0.3, cells=9))
+    power = {}
+    for tests in (1, 20):
+        values = [detectable_v(c, n, tests=tests, n_simulations=200, seed=1).result.estimate for c, n, _ in unbiased]
+        biased = effect_curve(able).with_v(float(np.median(values)))
+        rng = np.random.default_rng(2)
+        found = tally(choose(utilities(biased.effects(100, 50, rng), orders), able.call_noise, rng), orders)
+        p = [relabel_accuracy(correct, found.n, n_draws=999, seed=1).result.p for correct in found.correct]
+        power[tests] = np.mean(np.array(p) < 0.05 / 20)
+    assert power[20] == pytest.approx(0.8, abs=0.13)
+    assert power[1] < 0.62
+
+
+def test_the_interval_of_detectable_v_holds_its_scatter_between_cells(respondent):
+    """Like cells give unlike values, for each estimates its nuisance; 95% intervals hold their median."""
+    cells = respondent(24, accuracy=0.75, tau=0.3, noise=0.3, cells=24)
+    found = [detectable_v(c, n, n_simulations=200, measurable_v=0.9, seed=1).result for c, n, _ in cells]
+    values = np.array([result.estimate for result in found])
+    assert np.quantile(values, 0.9) / np.quantile(values, 0.1) > 1.2
+    held = [result.low <= np.median(values) <= result.high for result in found]
+    assert sum(held) >= 20  # of 24, where .95 is meant: P(fewer) = .01
+    assert {result.level for result in found} == {0.95}
 
 
 def test_small_or_noisy_cells_are_not_measurable(respondent):

@@ -261,3 +261,27 @@ def test_an_estimate_outside_of_its_biased_resamples_is_told():
     v = question_level_effects(correct, np.full((4, 4), 6), seed=1, n_resamples=2000, level=0.5).v
     assert v.estimate == 0.0 < v.low < v.high
     assert v.reason.endswith("the estimate lies outside, so biased are the resamples")
+
+
+def test_a_table_without_calls_has_no_number():
+    found = contingency_test(np.zeros((3, 4)), np.zeros((3, 4)))
+    for result in (found.chi2, found.v, found.v_bergsma):
+        assert (result.status, result.estimate, result.p, result.reason) == ("undefined", None, None, "no scored calls")
+
+
+@pytest.mark.parametrize("effects", [run_level_effects, question_level_effects])
+def test_what_is_said_of_an_interval_is_so(respondent, effects):
+    """That an interval lies above 0 by its bias is said of V alone, and only where it does lie above 0."""
+    for correct, n, _ in respondent(6, accuracy=0.7, tau=0.3, noise=0.3, items=50, cells=4):
+        found = effects(correct, n, n_resamples=199, seed=1)
+        assert found.v.low > 0
+        assert found.bergsma.low == 0
+        assert "its interval lies above 0 without any effect" in found.v.reason
+        assert "as if the calls of one item were independent" in found.bergsma.reason
+        assert "above 0" not in found.bergsma.reason
+    # One wrong call of 40: a third of the resamples have none, and V is then 0.
+    one_wrong = np.ones((10, 4))
+    one_wrong[0, 3] = 0
+    found = effects(one_wrong, np.ones((10, 4)), n_resamples=199, seed=1)
+    assert found.v.low == 0 < found.v.high
+    assert "above 0" not in found.v.reason

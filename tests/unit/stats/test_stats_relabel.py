@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from counterbalance.errors import InputError
-from counterbalance.stats.relabel import _random_relabellings, recentred_bootstrap, relabel_accuracy, relabel_picks
+from counterbalance.stats.relabel import (
+    _random_relabellings,
+    guarded_picks,
+    recentred_bootstrap,
+    relabel_accuracy,
+    relabel_picks,
+    relabel_unanswered,
+)
 
 small_cells = hnp.arrays(np.int64, st.tuples(st.integers(1, 3), st.integers(2, 4)), elements=st.integers(0, 3))
 
@@ -183,3 +190,50 @@ def test_many_equal_items_are_drawn_as_one():
     squares = (deviations**2).sum(axis=1)
     assert drawn.mean() == pytest.approx(squares.sum(), rel=0.03)
     assert drawn.var() == pytest.approx(2 * (squares.sum() ** 2 - (squares**2).sum()) / 3, rel=0.1)
+
+
+def unbiased_with_gaps(rng, lost):
+    """40 items of 24 calls; right in three of four calls, wrong ones anywhere; `lost` of six are missing by slot."""
+    right = rng.binomial(6, 0.75, (40, 4))
+    asked = np.full((40, 4), 6)
+    missing = rng.binomial(right, np.broadcast_to(lost, (40, 4)))
+    wrong = rng.multinomial(6, [0.25] * 4, size=40)
+    return right - missing + wrong, missing, asked
+
+
+def test_picks_are_not_tested_where_answers_are_missing_by_position():
+    """Without the guard nearly every cell would be called biased, though the model prefers no slot."""
+    rng, raw, guarded = np.random.default_rng(3), 0, 0
+    for seed in range(20):
+        picks, missing, asked = unbiased_with_gaps(rng, (0, 0, 0, 0.4))
+        found = relabel_picks(picks, n_draws=199, seed=seed).result
+        unanswered = relabel_unanswered(missing, asked, n_draws=199, seed=seed).result
+        kept = guarded_picks(found, unanswered, int(missing.sum()), alpha=0.05)
+        raw += found.p < 0.05
+        guarded += kept.p is not None and kept.p < 0.05
+        assert kept.status == "not_measurable"
+        assert f"{missing.sum()} of 960 calls have no usable answer" in kept.reason
+    assert (raw, guarded) == (20, 0)
+
+
+def test_picks_are_tested_where_answers_are_missing_anywhere_or_nowhere():
+    rng, untested = np.random.default_rng(4), 0
+    for seed in range(40):
+        picks, missing, asked = unbiased_with_gaps(rng, 0.2)
+        unanswered = relabel_unanswered(missing, asked, n_draws=199, seed=seed).result
+        found = relabel_picks(picks, n_draws=199, seed=seed).result
+        untested += guarded_picks(found, unanswered, 1, alpha=0.05).p is None
+    assert untested <= 6  # of 40, where .05 is meant: P(more) < .01
+    none = relabel_unanswered(np.zeros((40, 4)), asked, seed=1).result
+    assert (none.status, none.p) == ("degenerate", 1.0)
+    assert guarded_picks(found, none, 0, alpha=0.05) is found
+
+
+def test_without_calls_there_is_no_test():
+    nothing = np.zeros((3, 4))
+    results = [
+        relabel_accuracy(nothing, nothing, seed=1).result,
+        relabel_picks(nothing, seed=1).result,
+        recentred_bootstrap(nothing, nothing, seed=1),
+    ]
+    assert {(found.status, found.p, found.reason) for found in results} == {("undefined", None, "no scored calls")}

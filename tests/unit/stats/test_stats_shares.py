@@ -183,6 +183,16 @@ def test_bca_in_one_call_equals_scipy_series_by_series():
             assert found.estimate == pytest.approx(row.mean())
 
 
+@pytest.mark.parametrize("digits", [1, 2, 3, 17])
+def test_the_legacy_stream_is_that_of_scipy_where_resampled_means_tie(digits):
+    """Rounded cells have many resamples whose mean is that of the items but for its last digit."""
+    cells = np.random.default_rng(4).normal(-0.4, 0.3, size=(4, 24, 13)).round(digits)
+    series = (cells[0] - cells[1] - cells[2] + cells[3]) / 4
+    for row, found in zip(series, bca_means(series, seed=42, stream="legacy", n_resamples=999), strict=True):
+        one = stats.bootstrap((row,), np.mean, method="BCa", n_resamples=999, random_state=42).confidence_interval
+        assert (found.low, found.high) == pytest.approx((one.low, one.high), abs=1e-10)
+
+
 def test_streams_differ_and_blocks_do_not_matter(monkeypatch):
     series = np.random.default_rng(1).normal(size=(2, 12))
     modern, legacy = (bca_means(series, seed=42, stream=stream, n_resamples=999) for stream in ("modern", "legacy"))
@@ -231,3 +241,18 @@ def test_published_serial_effects_with_the_legacy_stream():
 def test_published_ninety_percent_interval():
     found = bca_means([serial("T1", kept=True)], seed=42, stream="legacy", level=0.9)[0]
     assert (round(found.low, 3), round(found.high, 3)) == (-0.592, -0.318)
+
+
+@pytest.mark.parametrize(
+    ("calls", "worth"),
+    [([1, 1, 1, 200] * 5, (5 * 203) ** 2 / (5 * (3 + 200**2))), ([24] * 20, None), ([24, 48] * 10, None)],
+)
+def test_calls_that_lie_in_a_few_items_get_a_caveat(calls, worth):
+    """The number of equal clusters that unequal ones are worth, by hand."""
+    right = [n // 2 + (place % 3 == 0) * (n > 1) for place, n in enumerate(calls)]
+    (found,) = clustered_shares(np.array(right).reshape(-1, 1), np.array(calls).reshape(-1, 1))
+    assert found.status == "ok"
+    if worth is None:
+        assert found.reason is None
+    else:
+        assert f"the 20 items are worth {worth:.1f} of equal size" in found.reason

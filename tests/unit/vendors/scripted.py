@@ -156,7 +156,7 @@ async def cuts_short(request: web.Request) -> web.StreamResponse:
 
 
 async def hangs(_: web.Request) -> web.StreamResponse:
-    await asyncio.sleep(5)
+    await asyncio.sleep(600)
     return web.Response()
 
 
@@ -183,7 +183,7 @@ def make_vendor(
             "read": READS[read] if isinstance(read, str) else read,
         }
     )
-    paid = Account.model_validate({"id": "a", "key_env": KEY_ENV, "timeout_s": 3.0, **(account or {})})
+    paid = Account.model_validate({"id": "a", "key_env": KEY_ENV, "timeout_s": 60.0, **(account or {})})
     return vendor_class(model, paid, experiment, STUDY)
 
 

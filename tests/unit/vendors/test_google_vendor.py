@@ -60,7 +60,11 @@ def test_what_the_model_does_not_accept_is_not_sent():
 
 
 def test_log_probabilities_are_asked_for_one_token():
-    assert sent("logprob")["generationConfig"] == {"maxOutputTokens": 1, "responseLogprobs": True, "logprobs": 5}
+    asked = {"maxOutputTokens": 1, "responseLogprobs": True, "logprobs": 5}
+    assert sent("logprob")["generationConfig"] == asked
+    assert sent("logprob", seed=3, does_not_accept=["seed"])["generationConfig"] == asked
+    own = {"seed": 3, "thinkingConfig": {"thinkingBudget": 0}}
+    assert sent("logprob", seed=3, thinking_budget=0)["generationConfig"] == asked | own
 
 
 def test_a_decision_has_labels_for_criteria_in_slot_order():
@@ -81,7 +85,8 @@ def test_a_decision_has_labels_for_criteria_in_slot_order():
 
 def test_the_wire_sees_what_was_hashed_also_after_it_was_stored():
     for read in ("generate", "logprob", "decide"):
-        request = make_vendor("google", read, thinking_level="LOW").request(make_trial(CHAT))
+        thinking = {} if read == "decide" else {"thinking_level": "LOW"}
+        request = make_vendor("google", read, **thinking).request(make_trial(CHAT))
         stored = parse_json(canonical_json(request.body()), source="ledger")
         stored.pop("schema")
         again = Request(**stored)
@@ -211,9 +216,11 @@ def test_every_ending_has_its_status_and_keeps_its_text(body, status, text):
     ("usage", "counted"),
     [
         (None, (None, None, None, None)),
-        ({"promptTokenCount": 5, "thoughtsTokenCount": 256}, (5, None, 256, 256)),
+        # A text of no tokens was not counted.
+        ({"promptTokenCount": 5, "thoughtsTokenCount": 256}, (5, None, None, 256)),
+        ({"promptTokenCount": 5, "candidatesTokenCount": 2, "totalTokenCount": 300}, (5, None, 295, None)),
         ({"promptTokenCount": 5, "candidatesTokenCount": 2, "totalTokenCount": 7}, (5, None, 2, None)),
-        ({"promptTokenCount": 5}, (5, None, 0, None)),
+        ({"promptTokenCount": 5}, (5, None, None, None)),
         ({"candidatesTokenCount": 2, "thoughtsTokenCount": 3}, (None, None, 5, 3)),
         ({"promptTokenCount": "5", "candidatesTokenCount": 1.5}, (None, None, None, None)),
     ],
@@ -221,6 +228,12 @@ def test_every_ending_has_its_status_and_keeps_its_text(body, status, text):
 def test_usage(usage, counted):
     reply = reply_of(bent("google", "usageMetadata", to=usage), make_vendor("google").request(make_trial()))
     assert (reply.input_tokens, reply.cached_tokens, reply.output_tokens, reply.reasoning_tokens) == counted
+
+
+def test_a_count_of_zero_is_left_out_where_no_text_came():
+    body = {"candidates": [{"finishReason": "SAFETY"}], "usageMetadata": {"promptTokenCount": 5}}
+    reply = reply_of(body, make_vendor("google").request(make_trial()))
+    assert (reply.text, reply.input_tokens, reply.output_tokens) == (None, 5, 0)
 
 
 def with_logprobs(result: object, finish: str = "MAX_TOKENS") -> dict:
@@ -326,7 +339,7 @@ def test_a_missing_part_is_no_crash():
     [
         ({"kind": "option_text"}, {}, "option_text"),
         ({"kind": "logprob", "top": 21}, {}, "read.top"),
-        ({"kind": "generate"}, {"thinking_level": "LOW", "thinking_budget": 0}, "thinking_budget"),
+        ({"kind": "decide"}, {"thinking_level": "LOW"}, "thinking_level"),
     ],
 )
 def test_what_the_interface_cannot_give_is_said_before_anything_is_sent(read, settings_, named):

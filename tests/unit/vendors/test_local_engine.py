@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -117,11 +116,9 @@ def test_writing_ends_at_the_limit_or_at_a_stop(engine: LocalEngine) -> None:
     assert stopped.text == cut.text[: cut.text.index(word)]
 
 
-def test_description_names_weights_binding_and_processor(engine: LocalEngine) -> None:
-    facts = engine.describe()
-    assert facts["model_id"] == f"smollm2-135m-instruct@f32-{engine.weights.f32_sha256}"
-    assert facts["fingerprint"].startswith("xllamacpp 20")
-    assert facts["machine"] == os.uname().machine
+def test_replies_can_name_weights_and_binding(engine: LocalEngine) -> None:
+    assert engine.model_id == f"smollm2-135m-instruct@f32-{engine.weights.f32_sha256}"
+    assert engine.fingerprint.startswith("xllamacpp 20")
 
 
 def test_reuse_beyond_what_is_exact_stops(engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:

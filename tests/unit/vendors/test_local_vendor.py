@@ -20,6 +20,7 @@ class FakeEngine:
 
     def __init__(self, model: str, *, context_tokens: int, accept_terms: str | None) -> None:
         self.weights = KNOWN_WEIGHTS[model]
+        self.model_id, self.fingerprint = "fake@1", "fake 0"
         self.context_tokens = context_tokens
         self.asked: list = []
         self.is_open = False
@@ -32,9 +33,6 @@ class FakeEngine:
 
     def __exit__(self, *_error) -> None:
         self.is_open = False
-
-    def describe(self) -> dict:
-        return {"model_id": "fake@1", "fingerprint": "fake 0"}
 
     def generate(self, prompt, max_tokens, temperature=0.0, seed=0, stop=()):
         self._note(prompt, max_tokens, temperature, seed, stop)
@@ -174,8 +172,8 @@ def test_only_sampling_has_a_seed_and_repeats_have_different_ones() -> None:
 @pytest.mark.parametrize(
     ("read", "message"),
     [
-        ({"kind": "generate", "temperature": None}, "read.temperature is null, and a local model has no default"),
-        ({"kind": "decide"}, "`decide` needs a vendor's decision endpoint"),
+        ({"kind": "generate", "temperature": None}, "read.temperature is null, and a model in this process"),
+        ({"kind": "decide"}, "kind: decide}` is not for a model in this process"),
     ],
 )
 def test_what_a_local_model_cannot_do_is_refused_before_anything_is_opened(read: dict, message: str) -> None:

@@ -59,7 +59,6 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Weights:
         source_sha256=sha256_file(package / "tiny.gguf"),
         f32_sha256=sha256_file(tmp_path / "expected.gguf"),
         f32_bytes=1024,
-        licence="CC0-1.0",
         terms=None,
         chat=False,
         requirement="tiny-weights",

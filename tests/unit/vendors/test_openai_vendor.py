@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scripted import GOOD, KEY_ENV, ask, bent, failure, make_trial, make_vendor, places, says, without
 
 from counterbalance.canonical import canonical_json, parse_json
+from counterbalance.config.extra import refused_fields
 from counterbalance.config.models import Account
 from counterbalance.errors import ConfigError, KeyRefusedError, VendorError
 from counterbalance.vendors.base import Reply, Request
@@ -79,7 +80,23 @@ def test_another_server_is_not_sent_what_only_openai_knows():
 def test_log_probabilities_are_asked_for_one_token():
     body = sent("logprob")
     assert (body["max_completion_tokens"], body["logprobs"], body["top_logprobs"]) == (1, True, 5)
-    assert "temperature" not in body
+    assert not {"temperature", "seed"} & body.keys()
+
+
+def test_log_probabilities_are_asked_for_with_the_models_own_settings():
+    body = sent("logprob", seed=3, reasoning_effort="none", extra={"top_p": 1.0})
+    assert (body["seed"], body["reasoning_effort"], body["top_p"]) == (3, "none", 1.0)
+    assert "seed" not in sent("logprob", seed=3, does_not_accept=["seed"])
+
+
+@pytest.mark.parametrize("read", [GENERATE, "logprob", "decide"])
+@pytest.mark.parametrize("limit", ["max_tokens", "max_completion_tokens"])
+def test_nothing_that_the_study_sets_may_be_set_again_by_extra(read, limit):
+    own = {} if read == "decide" else {"seed": 3, "reasoning_effort": "low"}
+    vendor = make_vendor("openai", read, system_role="developer", token_limit_field=limit, **own)
+    request = vendor.request(make_trial(CHAT))
+    names = {*request.parameters, *wire_body(request)} - {"store"}
+    assert {name for name, _ in refused_fields(dict.fromkeys(names))} == names
 
 
 def test_a_decision_has_labels_for_values_and_options_for_descriptions_in_slot_order():
@@ -335,9 +352,8 @@ CONFIG = [
     ({"kind": "option_text"}, {}, "option_text"),
     ({"kind": "logprob", "top": 21}, {}, "read.top"),
     ({"kind": "logprob", "top": 5}, {"does_not_accept": ["logprobs"]}, "log-probabilities"),
-    ({"kind": "generate"}, {"extra": {"n": 5}}, "extra"),
-    ({"kind": "generate"}, {"extra": {"messages": []}}, "extra"),
     ({"kind": "decide"}, {"extra": {"top_p": 1}}, "extra"),
+    ({"kind": "decide"}, {"seed": 0}, "seed"),
     ({"kind": "generate"}, {"base_url": "http://user:pw@host/v1"}, "base_url"),
 ]
 

@@ -5,69 +5,25 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from small_study import study_body, trial_row, write_study
 
 from counterbalance.artifacts import SCHEMAS, table_from_rows, write_table
-from counterbalance.canonical import canonical_json, sha256_bytes, sha256_file
+from counterbalance.canonical import sha256_file
 from counterbalance.config import Study, load_study
 from counterbalance.errors import ConfigError, InputError, VendorError
 from counterbalance.vendors import get_vendor
 from counterbalance.vendors.base import Reply, Trial
 
-STUDY = {
-    "schema": "counterbalance/study/1",
-    "id": "again",
-    "title": "Published replies, read again",
-    "question": "Do we find what they found?",
-    "seed": 7,
-    "preregistration": None,
-    "models": [
-        {
-            "id": "published",
-            "vendor": "replay",
-            "replies": "theirs/{experiment}/{subset}.replies.parquet",
-            "trials": "theirs/{experiment}/{subset}.trials.parquet",
-        }
-    ],
-    "datasets": [
-        {
-            "id": "sums",
-            "path": "sums.csv",
-            "format": "csv",
-            "columns": {"options": ["a", "b"], "key": "key"},
-            "key": {"type": "letter"},
-            "licence": "CC0-1.0",
-            "source": "made by the test",
-        }
-    ],
-    "experiments": [
-        {
-            "id": "letters",
-            "design": "mcq",
-            "datasets": ["sums"],
-            "models": ["published"],
-            "prompt": {"template": "letter.j2", "style": "plain"},
-            "read": {"kind": "generate"},
-        }
-    ],
+THEIRS = {
+    "id": "published",
+    "vendor": "replay",
+    "replies": "theirs/{experiment}/{subset}.replies.parquet",
+    "trials": "theirs/{experiment}/{subset}.trials.parquet",
 }
 
 
-def trial_row(item: str, index: int, order: tuple[str, ...], *, text: str | None = None) -> dict:
-    prompt = canonical_json({"text": text or f"{item} {order} Answer:"})
-    return {
-        "trial_id": f"{item}.mcq.{index:04d}.00",
-        "item_id": item,
-        "group_id": item,
-        "condition": "mcq",
-        "arrangement_index": index,
-        "repeat": 0,
-        "arrangement": list(order),
-        "labels": ["A", "B"],
-        "option_texts": list(order),
-        "gold_slot": order.index("o1"),
-        "prompt": prompt.decode(),
-        "prompt_sha256": sha256_bytes(prompt),
-    }
+def two_options(item: str, index: int, order: tuple[str, ...], *, text: str | None = None) -> dict:
+    return trial_row(item, index, order, {"text": text or f"{item} {order} Answer:"})
 
 
 def reply_row(trial_id: str, number: int) -> dict:
@@ -98,7 +54,7 @@ def reply_row(trial_id: str, number: int) -> dict:
 
 
 ROWS = [
-    trial_row(item, index, order)
+    two_options(item, index, order)
     for item in ("theirs-1", "theirs-2")
     for index, order in enumerate(itertools.permutations(("o1", "o2")))
 ]
@@ -119,10 +75,8 @@ def as_trial(row: dict, **changed) -> Trial:
 
 @pytest.fixture
 def study(tmp_path: Path) -> Study:
-    path = tmp_path / "again.yaml"
-    path.write_text(json.dumps(STUDY), encoding="utf-8")
     publish(tmp_path)
-    return load_study(path)
+    return load_study(write_study(tmp_path, study_body([THEIRS])))
 
 
 def make_vendor(study: Study):
@@ -155,7 +109,7 @@ def test_another_prompt_arrangement_or_repeat_is_not_matched(study: Study, chang
 
 
 def test_what_is_not_covered_is_counted_before_the_first_reply(study: Study) -> None:
-    mine = [*ROWS, trial_row("z-new", 0, ("o1", "o2")), trial_row("z-new", 1, ("o2", "o1"))]
+    mine = [*ROWS, two_options("z-new", 0, ("o1", "o2")), two_options("z-new", 1, ("o2", "o1"))]
     path = study.layout.trials("letters", "sums")
     write_table(path, table_from_rows(mine, SCHEMAS["trials"]), SCHEMAS["trials"])
     with pytest.raises(VendorError, match=r"no published reply for 2 of 6 trials .*first: z-new\.mcq\.0000\.00"):
@@ -172,7 +126,7 @@ def test_the_files_hashes_belong_to_the_identity_of_a_call(study: Study) -> None
 
 
 def test_two_published_replies_to_one_prompt_are_not_chosen_between(study: Study) -> None:
-    trials = [trial_row(item, 0, ("o1", "o2"), text="the same") for item in ("theirs-1", "theirs-2")]
+    trials = [two_options(item, 0, ("o1", "o2"), text="the same") for item in ("theirs-1", "theirs-2")]
     publish(study.root, trials)
     with pytest.raises(InputError, match=r"theirs-2\.mcq\.0000\.00 and theirs-1\.mcq\.0000\.00 .* different calls"):
         ask(make_vendor(study), as_trial(trials[0]))
@@ -181,11 +135,15 @@ def test_two_published_replies_to_one_prompt_are_not_chosen_between(study: Study
     assert ask(make_vendor(study), as_trial(trials[1])).text == "reply 4"
 
 
-def test_a_missing_file_and_an_odd_place_holder_are_named(study: Study) -> None:
+def test_a_missing_file_is_named(study: Study) -> None:
     (study.root / "theirs" / "letters" / "sums.trials.parquet").unlink()
     with pytest.raises(ConfigError, match=r"models\.published\.trials: no file .*sums\.trials\.parquet"):
         make_vendor(study).request(as_trial(ROWS[0]))
-    odd = study.model("published").model_copy(update={"replies": "theirs/{model}.parquet"})
+
+
+@pytest.mark.parametrize("place", ["{model}", "{subset.name}", "{}", "{subset"])
+def test_an_odd_place_holder_is_named(study: Study, place: str) -> None:
+    odd = study.model("published").model_copy(update={"replies": f"theirs/{place}.parquet"})
     vendor = get_vendor(odd, study.experiment("letters"), study)
     with pytest.raises(ConfigError, match=r"place holder other than \{experiment\} and \{subset\}"):
         vendor.request(as_trial(ROWS[0]))

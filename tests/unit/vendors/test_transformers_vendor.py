@@ -232,8 +232,8 @@ def test_files_that_are_not_the_plans_are_refused(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("read", "message"),
     [
-        ({"kind": "generate", "temperature": None}, "read.temperature is null, and the model's own settings are not"),
-        ({"kind": "decide"}, "is not for open weights"),
+        ({"kind": "generate", "temperature": None}, "read.temperature is null, and a model in this process"),
+        ({"kind": "decide"}, "is not for a model in this process"),
     ],
 )
 def test_what_open_weights_cannot_do_is_refused_at_once(tmp_path: Path, read: dict, message: str) -> None:

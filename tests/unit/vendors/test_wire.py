@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counterbalance.errors import CounterbalanceError, KeyRefusedError, OutOfFundsError, VendorError
-from counterbalance.vendors.base import Reply, TransportError
+from counterbalance.vendors.base import CallRefusedError, Reply, TransportError
 from counterbalance.vendors.fields import rank_tokens
 from counterbalance.vendors.waiting import google_delay, wait_hint
 from counterbalance.vendors.wire import Received, explain_breakdown, judge, open_body
@@ -109,9 +109,73 @@ CONFIGURATION = [
 @pytest.mark.parametrize(("vendor", "status", "body"), CONFIGURATION)
 def test_what_would_fail_for_every_call_stops_the_study_and_says_what_to_do(vendor, status, body):
     verdict = judge(vendor, received(status, body))
-    assert type(verdict) is VendorError
+    assert isinstance(verdict, VendorError)
     assert f"{vendor}: HTTP {status}" in str(verdict)
     assert "`" in str(verdict)
+
+
+@pytest.mark.parametrize(
+    ("vendor", "status", "body", "alone"),
+    [
+        (
+            "openai",
+            400,
+            openai_error("Invalid 'messages[0].content'", "invalid_value", param="messages[0].content"),
+            True,
+        ),
+        ("openai", 400, openai_error("Unsupported value", "unsupported_value", param="temperature"), False),
+        ("openai", 404, openai_error("no such model", "model_not_found"), False),
+        ("anthropic", 400, anthropic_error("invalid_request_error", "final assistant content cannot end so"), True),
+        ("google", 400, google_error("INVALID_ARGUMENT", "Unable to process input text"), True),
+        ("google", 404, google_error("NOT_FOUND", "models/x is not found"), False),
+    ],
+)
+def test_what_may_be_the_fault_of_one_text_can_be_that_calls_reply(vendor, status, body, alone):
+    verdict = judge(vendor, received(status, body))
+    assert isinstance(verdict, CallRefusedError) == alone
+    if isinstance(verdict, CallRefusedError):
+        reply = verdict.reply
+        assert (reply.status, reply.input_tokens, reply.output_tokens) == ("unavailable", 0, 0)
+        assert f"{vendor}: HTTP {status}" in str(reply.reason)
+
+
+@pytest.mark.parametrize(
+    ("vendor", "status", "body", "kind"),
+    [
+        (
+            "openai",
+            403,
+            openai_error("Your newly created team doesn't have any credits or licenses yet"),
+            OutOfFundsError,
+        ),
+        ("google", 400, google_error("FAILED_PRECONDITION", "Please enable billing on project x"), OutOfFundsError),
+        ("google", 429, google_error("RESOURCE_EXHAUSTED", "exceeded its monthly spending cap"), OutOfFundsError),
+    ],
+)
+def test_words_of_an_account_without_money(vendor, status, body, kind):
+    assert isinstance(judge(vendor, received(status, body)), kind)
+
+
+def test_a_place_that_is_not_served_is_said_so():
+    body = google_error("FAILED_PRECONDITION", "User location is not supported for the API use.")
+    assert "ask from another" in str(judge("google", received(400, body)))
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ({"error": {"code": "insufficient_quota", "message": "x"}}, OutOfFundsError),
+        ({"error": {"code": "invalid_api_key", "message": "x"}}, KeyRefusedError),
+        ({"error": {"code": "content_filter", "message": "x"}}, Reply),
+        ({"error": {"code": "strange", "message": "x"}}, TransportError),
+        ({"object": "error", "message": "CUDA out of memory"}, TransportError),
+    ],
+)
+def test_a_failure_that_comes_as_a_success_is_judged_by_its_words(body, kind):
+    verdict = open_body("openai", received(200, body), frozenset({"choices", "object"}))
+    assert isinstance(verdict, kind)
+    if isinstance(verdict, TransportError):
+        assert (verdict.kind, verdict.maybe_billed) == ("server", True)
 
 
 AGAIN = [

@@ -1,58 +1,33 @@
-import json
 import subprocess
 import sys
 
 import pytest
+from small_study import study_body, write_study
 
 from counterbalance.config import load_study
 from counterbalance.vendors import get_vendor
 
-STUDY = {
-    "schema": "counterbalance/study/1",
-    "id": "tiny",
-    "title": "A tiny study",
-    "question": "Who is asked?",
-    "seed": 7,
-    "preregistration": None,
-    "models": [
-        {"id": "gpt", "vendor": "openai", "model": "gpt-x-2026-01-01", "account": "live"},
-        {"id": "claude", "vendor": "anthropic", "model": "claude-x", "account": "live"},
-        {"id": "gemini", "vendor": "google", "model": "gemini-x-001", "account": "live"},
-        {"id": "gpt-later", "vendor": "openai", "model": "gpt-x-2026-01-01", "account": "later"},
-        {"id": "claude-later", "vendor": "anthropic", "model": "claude-x", "account": "later"},
-        {"id": "gemini-later", "vendor": "google", "model": "gemini-x-001", "account": "later"},
-    ],
-    "accounts": [{"id": "live", "key_env": "NO_SUCH_KEY"}, {"id": "later", "key_env": "NO_SUCH_KEY", "mode": "batch"}],
-    "datasets": [
-        {
-            "id": "sums",
-            "path": "sums.csv",
-            "format": "csv",
-            "columns": {"options": ["a", "b"], "key": "key"},
-            "key": {"type": "letter"},
-            "licence": "CC0-1.0",
-            "source": "made by the test",
-        }
-    ],
-    "experiments": [
-        {
-            "id": "letters",
-            "design": "mcq",
-            "datasets": ["sums"],
-            "models": ["gpt", "claude", "gemini", "gpt-later", "claude-later", "gemini-later"],
-            "prompt": {"template": "letter.j2", "style": "plain"},
-            "read": {"kind": "generate", "temperature": None},
-        }
-    ],
+NAMES = {
+    "gpt": ("openai", "gpt-x-2026-01-01"),
+    "claude": ("anthropic", "claude-x"),
+    "gemini": ("google", "gemini-x-001"),
 }
 
 
 @pytest.fixture
 def study(tmp_path):
-    prices = {model["id"]: {"input": 1.0, "output": 2.0} for model in STUDY["models"]}
-    path = tmp_path / "tiny.yaml"
-    path.write_text(json.dumps(STUDY | {"money": {"prices": prices}}), encoding="utf-8")
-    return load_study(path)
+    models = [
+        {"id": f"{name}{suffix}", "vendor": vendor, "model": model, "account": account}
+        for suffix, account in (("", "live"), ("-later", "later"))
+        for name, (vendor, model) in NAMES.items()
+    ]
+    body = study_body(
+        models,
+        experiment={"read": {"kind": "generate", "temperature": None}},
+        accounts=[{"id": "live", "key_env": "NO_SUCH_KEY"}, {"id": "later", "key_env": "NO_SUCH_KEY", "mode": "batch"}],
+        money={"prices": {model["id"]: {"input": 1.0, "output": 2.0} for model in models}},
+    )
+    return load_study(write_study(tmp_path, body))
 
 
 @pytest.mark.parametrize(

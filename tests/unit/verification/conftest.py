@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from small_study import TEMPLATE, study_text, sums_csv, write_files
 from verification_cases import finish
 
 from counterbalance.artifacts import SCHEMAS, read_record, read_table, table_from_rows, write_table
@@ -17,32 +18,17 @@ from counterbalance.files import write_bytes, write_json
 from counterbalance.prereg.record import inspect_chain
 from counterbalance.verification.manifest import build_manifest
 
-STUDY = """\
-schema: counterbalance/study/1
-id: planted
-title: Planted biases
-question: Is what was published what was run?
-seed: 11
-preregistration: preregistration/planted.md
-models:
-  - {id: biased, vendor: simulated, seed: 3, ability_mean: 1.0, slot_bonus: [2.0, 0.0], call_noise: 0.3}
-datasets:
-  - id: sums
-    path: config/items/sums.csv
-    format: csv
-    columns: {options: [a, b, c], key: key, id: id}
-    key: {type: letter}
-    licence: CC0-1.0
-    source: made by the test
-experiments:
-  - id: letters
-    design: mcq
-    datasets: [sums]
-    models: [biased]
-    prompt: {template: config/prompts/planted.j2, style: plain}
-    read: {kind: generate}
-analysis: {resamples: 99, run_resamples: 99}
-"""
+RESPONDENT = "{id: biased, vendor: simulated, seed: 3, ability_mean: 1.0, slot_bonus: [2.0, 0.0], call_noise: 0.3}"
+STUDY = study_text(
+    ("id: tiny", "id: planted"),
+    ("seed: 7", "seed: 11"),
+    ("preregistration: null", "preregistration: preregistration/planted.md"),
+    ("{id: planted, vendor: simulated}", RESPONDENT),
+    ("path: sums.csv", "path: config/items/sums.csv"),
+    ("models: [planted]", "models: [biased]"),
+    ("template: letter.j2", "template: config/prompts/planted.j2"),
+    ("read: {kind: generate}\n", "read: {kind: generate}\nanalysis: {resamples: 299, run_resamples: 99}\n"),
+)
 PLAN = """\
 # Planted biases
 
@@ -50,11 +36,6 @@ PLAN = """\
 - {id: P1, experiment: letters, model: biased, subset: sums, quantity: picks.slot_1, rule: at_least, value: 0.5}
 ```
 """
-TEMPLATE = """\
-{{ question }}
-{% for option in options %}{{ option.label }}. {{ option.text }}
-{% endfor %}Answer:"""
-ITEMS = "".join(f"sum-{n:02d},What is {n} + {n}?,{2 * n},{2 * n + 1},{2 * n + 2},A\n" for n in range(1, 6))
 
 
 @dataclass(frozen=True)
@@ -121,15 +102,14 @@ class Project:
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
     root = tmp_path_factory.mktemp("verification") / "a project é"
-    for name, text in {
+    files = {
         "Snakefile": "",
         "config/studies/planted.yaml": STUDY,
-        "config/items/sums.csv": "id,question,a,b,c,key\n" + ITEMS,
+        "config/items/sums.csv": sums_csv(5),
         "config/prompts/planted.j2": TEMPLATE,
         "preregistration/planted.md": PLAN,
-    }.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(text.encode())
+    }
+    write_files(root, files)
     project = Project(root)
     finish(project.study)
     return project

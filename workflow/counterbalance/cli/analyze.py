@@ -53,7 +53,7 @@ def mcq(runs: Path, as_json: bool, seed: int, resamples: int) -> None:
         name: {"quantity": name} | vars(result) | {"p_adjusted": None}
         for name, result in design.estimate(analysis, read_runs(runs)).items()
     }
-    tests = [rows[name] for name in design.confirmatory]
+    tests = [row for name, row in rows.items() if design.is_test(name)]
     for row, adjusted in zip(tests, holm([row["p"] for row in tests]), strict=True):
         row["p_adjusted"] = adjusted
     rows["verdict"] = {"quantity": "verdict"} | vars(design.verdict(analysis, rows)) | {"p_adjusted": None}
@@ -65,20 +65,32 @@ def mcq(runs: Path, as_json: bool, seed: int, resamples: int) -> None:
 
 def _table(rows: dict[str, dict[str, Any]]) -> list[str]:
     width = max(len(name) for name in rows)
-    head = f"{'quantity':<{width}}  {'value':>16}  {'interval':<20}  {'p':>7}  {'items':>6}  {'calls':>7}  status"
-    return [head, *(_line(row, width) for row in rows.values())]
+    head = f"{'quantity':<{width}}  {'value':>16}  {'interval':<20}  {'p':>7}  {'p (Holm)':>8}  "
+    head += f"{'items':>6}  {'calls':>7}  status"
+    tests = [name for name, row in rows.items() if row["p_adjusted"] is not None]
+    note = ["", f"p (Holm): corrected over {', '.join(tests)}; the verdict rests on these."] if tests else []
+    return [head, *(_line(row, width) for row in rows.values()), *note]
 
 
 def _line(row: dict[str, Any], width: int) -> str:
     value = row["label"] or _number(row["estimate"])
     interval = "" if row["low"] is None else f"[{_number(row['low'])}, {_number(row['high'])}]"
-    p = "" if row["p"] is None else _number(row["p"])
     reason = f": {row['reason']}" if row["reason"] else ""
     return (
-        f"{row['quantity']:<{width}}  {value:>16}  {interval:<20}  {p:>7}  {row['n_items']:>6}  {row['n_calls']:>7}  "
-        f"{row['status']}{reason}"
+        f"{row['quantity']:<{width}}  {value:>16}  {interval:<20}  {_p(row['p']):>7}  {_p(row['p_adjusted']):>8}  "
+        f"{row['n_items']:>6}  {row['n_calls']:>7}  {row['status']}{reason}"
     )
 
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
+
+
+def _p(value: float | None) -> str:
+    """Return a p-value with four digits, never as 0 or as 1 where it is neither."""
+    if value is None:
+        return ""
+    text = f"{value:.4f}"
+    if text == "0.0000":
+        return "<0.0001"
+    return ">0.9999" if text == "1.0000" and value < 1 else text

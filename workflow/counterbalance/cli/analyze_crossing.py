@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from counterbalance.contrasts import ContrastEstimate, Estimate
+    from counterbalance.contrasts import ContrastEstimate, ContrastPlan, Estimate
     from counterbalance.designs.crossing.analysis import CrossingAnalysis, SetAnalysis
 
 _NULLS = {"pass": "PASS", "fail": "FAIL", "not_applicable": "n/a", "not_evaluable": "?", None: ""}
@@ -43,7 +43,7 @@ def crossing(
 ) -> None:
     """Crossing of conflicting sources: token, role, order and serial by condition, and planned contrasts.
 
-    CELLS is a CSV with one row for each item in each condition and the columns
+    CELLS is a CSV, separated by commas, with one row for each item in each condition and the columns
 
     \b
       condition, item     names; the order of the items is part of what a seed reproduces
@@ -54,7 +54,9 @@ def crossing(
                           without it, items with |token| > 2.0 or |order| > 0.50 in any
                           condition are left out of that set
 
-    Everything is computed on the kept items and on all of them; what excludes zero on one set only is listed.
+    Everything is computed on the kept items and on all of them; what excludes zero on one set only is listed. Where a
+    condition lacks items, they are named on standard error, contrasts take the items that all their conditions have,
+    and without a column only items that every condition has are kept.
 
     \b
     Example: the cells of a published study, with the intervals as they were printed
@@ -74,12 +76,15 @@ def crossing(
     from counterbalance.designs.crossing.cells import read_cells
     from counterbalance.designs.crossing.effects import EFFECTS
 
-    plan = None if contrasts is None else load_contrasts(contrasts, effects=EFFECTS)
     read = read_cells(cells, kept_column=kept_column)
+    there = tuple(read.table.effects)
+    plan = None if contrasts is None else load_contrasts(contrasts, effects=EFFECTS, conditions=there)
     resampling = Resampling(n_resamples=resamples, seed=seed, stream="legacy" if stream == "legacy" else "modern")
     analysis = analyse_cells(read, plan, resampling)
     if read.unused:
         click.echo(f"columns not used: {', '.join(read.unused)}", err=True)
+    for text in (*read.gaps, *(() if plan is None else _absent(plan, there))):
+        click.echo(text, err=True)
     if as_json:
         click.echo(json.dumps(list(rows(analysis)), allow_nan=False, indent=1))
         return
@@ -88,6 +93,21 @@ def crossing(
     for found in (analysis.kept, analysis.all_items):
         click.echo("\n".join(_set_text(found)))
     click.echo("\n".join(_closing(analysis)))
+
+
+def _absent(plan: "ContrastPlan", there: Sequence[str]) -> Iterator[str]:
+    """Say which contrasts need a condition that the data lack, and whether an undeclared one may be meant."""
+    from counterbalance.contrasts.words import did_you_mean
+
+    needing: dict[str, list[str]] = {}
+    for entry in plan.contrasts:
+        for name in entry.conditions:
+            if name not in there:
+                needing.setdefault(name, []).append(entry.id)
+    undeclared = [name for name in there if name not in (plan.file.conditions or {})]
+    for name, ids in needing.items():
+        has = ", ".join(there) + did_you_mean(name, undeclared)
+        yield f"condition {name} is not in the data, which have {has}: not evaluable {', '.join(ids)}"
 
 
 def _set_text(found: "SetAnalysis") -> Iterator[str]:

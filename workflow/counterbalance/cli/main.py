@@ -10,6 +10,7 @@ import click
 
 from counterbalance import __version__
 from counterbalance.errors import CounterbalanceError
+from counterbalance.keys import redact
 
 _COMMANDS = {
     "resolve": "stages",
@@ -54,7 +55,7 @@ class _Root(click.Group):
             return super().invoke(ctx)
         except CounterbalanceError as error:
             logging.getLogger("counterbalance").error("%s", error)
-            click.echo(f"counterbalance: {error}", err=True)
+            click.echo(redact(f"counterbalance: {error}"), err=True)
             ctx.exit(error.exit_code)
 
 

@@ -55,7 +55,7 @@ def _lines(study: Study, cells: Cells, skipped: Mapping[str, str]) -> list[str]:
     lines += [f"{cell.name:<{width}}  {_cell_line(entry, paid)}" for cell, entry in cells]
     known = [entry for _, entry in cells if entry is not None]
     new = sum(entry.new for entry in known)
-    lines += ["", *_scout_lines(study, skipped)]
+    lines += ["", *_scout_lines(cells, skipped)]
     if len(known) < len(cells):
         missing = (
             f"{len(cells) - len(known)} of {len(cells)} cells have no prompts yet; they are in none of the sums below"
@@ -70,16 +70,22 @@ def _lines(study: Study, cells: Cells, skipped: Mapping[str, str]) -> list[str]:
     return lines + _account_lines(study, known)
 
 
-def _scout_lines(study: Study, skipped: Mapping[str, str]) -> list[str]:
-    """Say which cells are left out, and that others may be."""
-    from counterbalance.limits import count_scout_alone
-
+def _scout_lines(cells: Cells, skipped: Mapping[str, str]) -> list[str]:
+    """Say which cells are left out, and that others may be as long as their scouts have something to ask."""
     lines = [f"{name} is not asked: {reason}" for name, reason in skipped.items()]
-    open_ones = [cell for cell in study.scouted_cells() if cell.name not in skipped]
-    if open_ones:
-        alone = sum(count_scout_alone(study, cell) for cell in open_ones)
-        more = f"; {alone:,} calls of scouts are not among those of the sweeps and come on top" if alone else ""
-        lines.append(f"{len(open_ones)} cells are scouted first, and those that the frozen rule skips cost less{more}")
+    scouted = [entry for cell, entry in cells if cell.experiment.scout is not None]
+    scouts = [entry.scout for entry in scouted if entry is not None]
+    unmade = sum(scout is None for scout in scouts)
+    known = [scout for scout in scouts if scout is not None and scout.new]
+    waiting = scouted.count(None) + unmade + len(known)
+    if waiting:
+        said = f"{waiting} cells are scouted first, and those that the frozen rule skips cost less"
+        new, alone = sum(scout.new for scout in known), sum(scout.alone for scout in known)
+        if known:
+            said += f"; {new:,} of the new calls are theirs, {alone:,} of these for the scout alone"
+        if unmade:
+            said += f"; the scouts' prompts of {unmade} cells are not made yet, and are in none of the sums below"
+        lines.append(said)
     return [*lines, ""] if lines else []
 
 
@@ -108,6 +114,7 @@ def _account_lines(study: Study, known: "Sequence[CellPlan]") -> list[str]:
     for account in study.config.accounts:
         cells = [entry for entry in known if getattr(entry.cell.model, "account", None) == account.id]
         lines.append(f"account {account.id} ({account.mode}): {_total(cells)}; {_time(account_time(account, cells))}")
+        lines += _preflight_lines(cells)
         lines += _budget_lines(budgets[account.id], f"accounts.{account.id}.cap_usd", cells)
     lines.append(f"study: {_total(known)}")
     lines += _budget_lines(whole, "money.cap_usd", known)
@@ -123,6 +130,16 @@ def _account_lines(study: Study, known: "Sequence[CellPlan]") -> list[str]:
         "none yet. At most: one sending of each call."
     )
     return lines
+
+
+def _preflight_lines(cells: "Sequence[CellPlan]") -> list[str]:
+    """Say what is not bought at the discount of the batches."""
+    buying = [entry.buying for entry in cells if entry.buying]
+    about, most = sum(b.live_about for b in buying), sum(b.live_most for b in buying)
+    if not about:
+        return []
+    more = f" (up to {most}, where the first replies show nothing)" if most > about else ""
+    return [f"  without the discount, as preflights that are asked live before the batches: {about} of them{more}"]
 
 
 def _stranger_lines(study: Study) -> list[str]:
@@ -228,8 +245,10 @@ def _budget_json(budget: "Budget") -> dict[str, Json]:
 def _cell_json(cell: Cell, entry: "CellPlan | None") -> Json:
     body: dict[str, Json] = {"cell": cell.name, "model": cell.model.id, "vendor": cell.model.vendor}
     if entry is None:
-        return {**body, "calls": None, "answered": None, "under_way": None, "new": None, "buying": None, "time": None}
+        unknown = ("calls", "answered", "under_way", "new", "scout", "buying", "time")
+        return {**body, **dict.fromkeys(unknown)}
     buying = None if entry.buying is None else vars(entry.buying)
     counts: dict[str, Json] = {"calls": entry.calls, "answered": entry.answered}
     counts |= {"under_way": entry.under_way, "new": entry.new}
-    return {**body, **counts, "buying": buying, "time": vars(entry.time)}
+    scout = None if entry.scout is None else vars(entry.scout)
+    return {**body, **counts, "scout": scout, "buying": buying, "time": vars(entry.time)}

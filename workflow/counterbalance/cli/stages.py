@@ -62,8 +62,9 @@ def freeze(study: Study, amend: bool, reason: str | None) -> None:
 def preflight(study: Study, experiment: str, model: str) -> None:
     """Ask a paid model one call, kept for the sweep, and see that it is answered as the study needs.
 
-    Stops before anything else is spent if the key or a parameter is refused, the model is unknown, or
-    log-probabilities are missing. Run again, it asks nothing.
+    Where the reply shows nothing of the model, as when it refuses the item, the next item follows, up to five. Stops
+    before anything else is spent if the key or a parameter is refused, the model is unknown, or nothing that the study
+    reads comes back. Run again, it asks nothing.
     """
     from counterbalance.progress import make_progress
     from counterbalance.stages.preflight import preflight_model
@@ -142,12 +143,20 @@ def manifest(study: Study) -> None:
 def verify(folder: Path, output: Path | None) -> None:
     """Check published results: hashes, the chain to the frozen record, and every number derived again.
 
-    FOLDER is a study's results, for example results/demo. Needs no key and asks no model.
+    FOLDER is a study's results, for example results/demo. Needs no key and asks no model. The findings go to standard
+    output, whether everything holds or not; if something does not, the exit code is 5.
     """
+    from counterbalance.errors import VerificationError
     from counterbalance.files import write_bytes
     from counterbalance.stages.verify import verify as verify_folder
+    from counterbalance.verification.findings import NotVerifiedError
 
-    text = str(verify_folder(folder))
+    try:
+        report, holds = verify_folder(folder), True
+    except NotVerifiedError as error:
+        report, holds = error.report, False
     if output is not None:
-        write_bytes(output, (text + "\n").encode())
-    say(text)
+        write_bytes(output, f"{report}\n".encode())
+    say(report)
+    if not holds:
+        raise VerificationError(f"{report.verdict}; the lines that begin with FAIL say what, and where")

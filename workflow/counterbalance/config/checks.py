@@ -5,9 +5,11 @@ study file, so that the message can name the line.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
+from counterbalance.canonical import Json
+from counterbalance.config.extra import refused_fields
 from counterbalance.config.models import (
     Account,
     AnthropicModel,
@@ -32,6 +34,13 @@ Problem = tuple[Key, str]
 # Most log-probabilities that the vendors' interfaces list for one token.
 MOST_TOP = 20
 
+HOLDS_KEY = (
+    "it holds what looks like a key, and would stand in records, ledger and report: take it out, put it into the "
+    "environment variable that the account's `key_env` names, and have it revoked if this file was shared"
+)
+
+_NOT_DECIDED = ("seed", "reasoning_effort", "thinking_level", "thinking_budget", "extra")
+
 _DATED = {
     "openai": re.compile(r"-\d{4}-\d{2}-\d{2}$"),
     "anthropic": re.compile(r"-\d{8}$"),
@@ -42,13 +51,13 @@ _DATED = {
 def find_problems(config: StudyConfig) -> list[Problem]:
     """Return everything that keeps the models of a study from being asked as it says."""
     accounts = {account.id: account for account in config.accounts}
-    problems: list[Problem] = []
+    problems = list(_secret_problems(config.model_dump(mode="json", by_alias=True), ()))
     for place, model in enumerate(config.models):
         key = ("models", place)
         if isinstance(model, ApiModel):
             problems += _account_problems(model, accounts, key)
             problems += _address_problems(model, key)
-            problems += _secret_problems(model, key)
+            problems += _parameter_problems(model, key)
             problems += _price_problems(model, config)
             problems += _dating_problems(model, key, confirmatory=config.preregistration is not None)
             problems += _seed_problems(model, key)
@@ -87,7 +96,7 @@ def read_problems(model: ApiModel, experiment: Experiment, *, batch: bool) -> It
                 f"{model.id!r}): use `generate`, `logprob` or a local model",
             )
         case DecideRead():
-            yield from _decide_problems(model, batch=batch)
+            yield from _decide_problems(model, experiment, batch=batch)
         case CellsRead():
             pass  # which models and data sets it goes with is checked for all vendors at once
 
@@ -169,19 +178,23 @@ def _address_problems(model: ApiModel, key: Key) -> Iterator[Problem]:
             "key into the environment variable that the account's `key_env` names",
         )
     elif not usable:
-        yield (*key, "base_url"), f"expected an address such as http://127.0.0.1:8080/v1 (found {model.base_url!r})"
+        # Nor here, for the same reason.
+        yield (*key, "base_url"), "expected an address such as http://127.0.0.1:8080/v1; correct it"
 
 
-def _secret_problems(model: ApiModel, key: Key) -> Iterator[Problem]:
-    for name in ("model", "base_url", "extra"):
-        if holds_key(getattr(model, name, None)):
-            # The value is not repeated.
-            yield (
-                (*key, name),
-                "it holds what looks like a key, and would stand in records, ledger and report: take it out, put it "
-                "into the environment variable that the account's `key_env` names, and have it revoked if this file "
-                "was shared",
-            )
+def _secret_problems(value: Json, key: Key) -> Iterator[Problem]:
+    """Yield where anything in the study looks like a key; neither a value nor a name that is one is repeated."""
+    if isinstance(value, Mapping):
+        if any(map(holds_key, value)):
+            yield key, HOLDS_KEY
+        for name, part in value.items():
+            if not holds_key(name):
+                yield from _secret_problems(part, (*key, name))
+    elif isinstance(value, list):
+        for place, part in enumerate(value):
+            yield from _secret_problems(part, (*key, place))
+    elif holds_key(value):
+        yield key, HOLDS_KEY
 
 
 def _price_problems(model: ApiModel, config: StudyConfig) -> Iterator[Problem]:
@@ -225,6 +238,19 @@ def _seed_problems(model: ApiModel, key: Key) -> Iterator[Problem]:
         yield (*key, "seed"), "a seed is set and `does_not_accept` says that the model refuses one: remove one of them"
 
 
+def _parameter_problems(model: ApiModel, key: Key) -> Iterator[Problem]:
+    """Yield settings of a model that cannot be sent, or with which its prices would not hold."""
+    if isinstance(model, OpenAIModel):
+        for name, reason in refused_fields(model.extra):
+            yield (*key, "extra", name), f"model {model.id!r} may not be sent `{name}`: {reason}; remove it"
+    elif isinstance(model, GoogleModel) and model.thinking_level is not None and model.thinking_budget is not None:
+        yield (
+            (*key, "thinking_budget"),
+            "the interface takes `thinking_level` (Gemini 3 and later) or `thinking_budget` (Gemini 2.5), not both: "
+            "remove one",
+        )
+
+
 def _temperature_problems(model: ApiModel, read: GenerateRead) -> Iterator[Problem]:
     refuses = isinstance(model, AnthropicModel) and model.api_version is None
     if refuses and read.temperature is not None and "temperature" not in model.does_not_accept:
@@ -256,14 +282,23 @@ def _logprob_problems(model: ApiModel, read: LogprobRead) -> Iterator[Problem]:
         )
 
 
-def _decide_problems(model: ApiModel, *, batch: bool) -> Iterator[Problem]:
+def _decide_problems(model: ApiModel, experiment: Experiment, *, batch: bool) -> Iterator[Problem]:
     if isinstance(model, AnthropicModel):
         yield ("read", "kind"), f"Anthropic has no endpoint for `decide` (model {model.id!r}): use `generate`"
-    elif batch:
+        return
+    if batch:
         yield (
             ("read", "kind"),
             f"`decide` cannot be asked in batches (model {model.id!r}): write `mode: live` for account "
             f"{model.account!r}, or give the model another account",
+        )
+    # Model, prompt and question are all that either decision endpoint takes.
+    names = ", ".join(name for name in _NOT_DECIDED if getattr(model, name, None) not in (None, {}))
+    if names:
+        yield (
+            ("read", "kind"),
+            f"models.{model.id} sets {names}, which the decision endpoint that experiment {experiment.id!r} asks does "
+            f"not take: give this experiment an entry of its own under `models`, without {names}",
         )
 
 

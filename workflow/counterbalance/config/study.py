@@ -9,12 +9,12 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from counterbalance.canonical import Json, canonical_json, sha256_json
-from counterbalance.config.checks import find_problems
+from counterbalance.config.checks import HOLDS_KEY, find_problems
 from counterbalance.config.layout import Layout
 from counterbalance.config.models import Account, ApiModel, Dataset, Experiment, Model, StudyConfig
 from counterbalance.config.yaml import read_yaml
 from counterbalance.errors import ConfigError, InputError
-from counterbalance.keys import holds_key
+from counterbalance.keys import holds_key, learn_keys, redact
 
 _Entry = TypeVar("_Entry", Dataset, Model, Experiment, Account)
 
@@ -135,6 +135,7 @@ def load_study(path: Path | str) -> Study:
     path = Path(path)
     value, lines = read_yaml(path)
     root = find_root(path)
+    learn_keys(_key_variables(value))
     for key in ("contrasts", "slot_contrasts"):
         _include_contrasts(value, key, root, _message(path, lines, ("analysis", key), ""))
     try:
@@ -167,7 +168,9 @@ def _include_contrasts(value: Json, key: str, root: Path, where: str) -> None:
     if isinstance(analysis, dict) and isinstance(name, str):
         path = root / name
         if not path.resolve().is_relative_to(root.resolve()) or not path.is_file():
-            raise ConfigError(f"{where}no file {name!r} in {root}; correct the path, which is relative to the project")
+            raise ConfigError(
+                f"{where}no file {redact(repr(name))} in {root}; correct the path, which is relative to the project"
+            )
         analysis[key] = read_yaml(path)[0]
 
 
@@ -177,16 +180,26 @@ def _explain(error: ValidationError, path: Path, lines: dict[tuple[str | int, ..
         text = problem["msg"].removeprefix("Value error, ")
         about_key = "key_env" in problem["loc"] and problem["type"] != "missing"
         hint = _KEY_ENV if about_key else _HINTS.get(problem["type"])
-        # Who wrote a key into the file is not to find it in every log as well.
-        quiet = about_key or problem["type"] in {"missing", "value_error", "extra_forbidden"}
-        given = "" if quiet or holds_key(problem["input"]) else f" (found {problem['input']!r})"
-        messages.append(_message(path, lines, tuple(problem["loc"]), f"{hint or text}{given}"))
+        secret = holds_key(problem["input"])
+        quiet = secret or about_key or problem["type"] in {"missing", "value_error", "extra_forbidden"}
+        given = "" if quiet else f" (found {problem['input']!r})"
+        # Some texts make a proposal out of what was given.
+        said = hint or (HOLDS_KEY if secret else text)
+        messages.append(_message(path, lines, tuple(problem["loc"]), f"{said}{given}"))
     return "\n".join(messages)
 
 
 def _message(path: Path, lines: dict[tuple[str | int, ...], int], location: tuple[str | int, ...], text: str) -> str:
     key = ".".join(str(part) for part in location) or "(whole file)"
-    return f"{path} line {lines.get(_known_prefix(location, lines), 1)}, key {key}: {text}"
+    # Who wrote a secret key into the file is not to find it in every log as well.
+    return f"{path} line {lines.get(_known_prefix(location, lines), 1)}, key {redact(key)}: {redact(text)}"
+
+
+def _key_variables(value: Json) -> list[str]:
+    """Return the environment variables that accounts name, of a file that is not checked yet."""
+    accounts = value.get("accounts") if isinstance(value, dict) else None
+    blocks = [entry for entry in accounts if isinstance(entry, dict)] if isinstance(accounts, list) else []
+    return [entry["key_env"] for entry in blocks if isinstance(entry.get("key_env"), str)]
 
 
 def _known_prefix(location: tuple[str | int, ...], lines: dict[tuple[str | int, ...], int]) -> tuple[str | int, ...]:

@@ -151,7 +151,11 @@ class OpenAIModel(ApiModel):
     )
     system_role: Literal["system", "developer"] = Field("system", description="Role of the system message.")
     reasoning_effort: str | None = Field(None, description="Reasoning effort to send; null sends none.")
-    extra: dict[str, Any] = Field({}, description="Further fields of the request's body, sent as they are.")
+    extra: dict[str, Any] = Field(
+        {},
+        description="Further fields of the request's body, sent as they are; those with which prices, worst case or "
+        "the reading of one answer would not hold are refused by name (docs/vendors.md).",
+    )
 
 
 class AnthropicModel(ApiModel):

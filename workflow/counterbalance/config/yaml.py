@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from counterbalance.errors import ConfigError
+from counterbalance.keys import redact
 
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _REAL = re.compile(r"[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
@@ -34,12 +35,16 @@ def parse_yaml(text: str, *, source: str) -> tuple[Any, dict[tuple[str | int, ..
     ------
     ConfigError
         For broken syntax, a key given twice, an anchor or tag, and a bare word that YAML readers take differently
-        (`no`, `007`, `2026_01`, `12:30`, a date).
+        (`no`, `007`, `2026_01`, `12:30`, a date). What looks like a secret key is not repeated.
     """
+    trouble: ConfigError | None = None
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
-        raise ConfigError(f"{source}: not valid YAML: {error}") from error
+        trouble = _syntax_error(error, source)
+    # Not raised above: the parser's own error quotes the file, and would be shown with a traceback.
+    if trouble is not None:
+        raise trouble
     if node is None:
         raise ConfigError(f"{source}: the file is empty; start from config/studies/demo.yaml")
     lines: dict[tuple[str | int, ...], int] = {}
@@ -57,6 +62,18 @@ def read_yaml(path: Path) -> tuple[Any, dict[tuple[str | int, ...], int]]:
     return parse_yaml(text, source=str(path))
 
 
+def _syntax_error(error: yaml.YAMLError, source: str) -> ConfigError:
+    """Say what is wrong and where, without the parser's excerpt: there may be part of a secret key in it."""
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return ConfigError(redact(f"{source}: not valid YAML: {error}"))
+    mark = error.problem_mark
+    what = ", ".join(part for part in (error.context, error.problem) if part)
+    return ConfigError(
+        f"{source} line {mark.line + 1}, column {mark.column + 1}: not valid YAML: {redact(what)}; look for a missing "
+        "quote, colon or bracket, or a wrong indentation, there or just above"
+    )
+
+
 def _build(node: yaml.Node, at: tuple[str | int, ...], lines: dict[tuple[str | int, ...], int], source: str) -> Any:
     line = node.start_mark.line + 1
     lines.setdefault(at, line)
@@ -68,7 +85,7 @@ def _build(node: yaml.Node, at: tuple[str | int, ...], lines: dict[tuple[str | i
             if not isinstance(key, str):
                 raise ConfigError(f"{where}: key {key!r} is not text; keys are words")
             if key in result:
-                raise ConfigError(f"{where}: key {key!r} is there twice; keep one")
+                raise ConfigError(f"{where}: key {redact(repr(key))} is there twice; keep one")
             lines[(*at, key)] = key_node.start_mark.line + 1
             result[key] = _build(value_node, (*at, key), lines, source)
         return result
@@ -92,8 +109,9 @@ def _scalar(node: yaml.Node, source: str) -> Any:
         return float(text)
     if node.tag != "tag:yaml.org,2002:str":
         kind = node.tag.rsplit(":", 1)[-1]
+        quoted = redact(repr(text))
         raise ConfigError(
-            f"{where}: {text!r} is read as {kind} by some YAML readers and as text by others; "
-            f"write {text!r} in quotes if it is text, or as a plain number, true, false or null if it is not"
+            f"{where}: {quoted} is read as {kind} by some YAML readers and as text by others; "
+            f"write {quoted} in quotes if it is text, or as a plain number, true, false or null if it is not"
         )
     return text

@@ -1,7 +1,8 @@
 """The writing side: intent on disk before a call is sent, the reply on disk before it counts as bought."""
 
+import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, NamedTuple, Self
 
-from counterbalance.canonical import sha256_bytes, utf8_text
+from counterbalance.canonical import Json, sha256_bytes, utf8_text
 from counterbalance.errors import InputError, NoSpaceError
 from counterbalance.ledger.lock import WriterLock, refuse_network_disk
 from counterbalance.ledger.money import HELD
@@ -87,6 +88,7 @@ class Ledger:
         self._meta = {"study": study, "cell": cell}
         self._lock = WriterLock(path.with_name(path.name + ".lock"))
         self._spare = Spare(path)
+        self._proven: list[dict[str, Json]] = []
         self._began = False
 
     def __enter__(self) -> Self:
@@ -138,6 +140,17 @@ class Ledger:
         with reporting(self._path):
             found = (str(status) for key, status in self._connection.execute(query) if key in among)
             return list(islice(found, n))
+
+    def has_answered(self, parameters: Mapping[str, Json]) -> bool:
+        """Tell whether a call with these parameters has brought a reply that the model made; choices may differ."""
+        wanted = _without_choices(parameters)
+        if wanted not in self._proven:
+            query = (
+                "SELECT DISTINCT json_remove(json_extract(request, '$.parameters'), '$.choices') FROM calls "
+                "WHERE reply IS NOT NULL AND json_extract(reply, '$.status') <> 'unavailable'"
+            )
+            self._proven = [_without_choices(json.loads(str(row[0]))) for row in self.select(query)]
+        return wanted in self._proven
 
     def select(self, query: str, values: Sequence[object] = ()) -> list[tuple[object, ...]]:
         """Return the rows of a query."""
@@ -351,6 +364,10 @@ class Ledger:
             del self._waiting[key]
         else:
             self._waiting[key] = _Open(place.order, place.attempts - 1, 0)
+
+
+def _without_choices(parameters: Mapping[str, Json]) -> dict[str, Json]:
+    return {name: value for name, value in parameters.items() if name != "choices"}
 
 
 def _one(connection: sqlite3.Connection, query: str) -> int:

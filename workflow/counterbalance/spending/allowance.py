@@ -46,6 +46,8 @@ class CellAllowance:
         self._cell, self._account, self._path, self._clock = cell.name, account, study.path, clock
         self._tariff = Tariff.of(study.config.money.prices[model.id], batch=account.mode == "batch")
         self._limits = Limits.of(account)
+        # Vendors count by key: two accounts of one key share pace and pauses.
+        self._payer = f"key {account.key_env}" if account.key_env else account.id
         self._study_cap, self._account_cap = _cap(study.config.money.cap_usd), _cap(account.cap_usd)
         self._purse = Purse(study.layout.purse, cell.name, account.id, lambda: held_by_cell(study), clock=clock)
         self._ledger = study.layout.ledger(cell.experiment.id, cell.model.id, cell.dataset.id)
@@ -82,9 +84,10 @@ class CellAllowance:
         BudgetError
             If a cap has no room for the first wanted call, and nothing under way anywhere could make room.
         """
-        now = self._clock()
         costs = [self._tariff.worst(bounds) for bounds in wanted]
         with self._purse.transaction() as page:
+            # Not before the purse was free: other processes have written later times meanwhile.
+            now = self._clock()
             others = page.others(self._cell, self._account.id, self._apart, now)
             fitting = self._fitting(costs, held, others)
             granted, wait, paused = self._paced(page, wanted[:fitting], now)
@@ -99,11 +102,12 @@ class CellAllowance:
 
     def pause(self, seconds: float) -> None:
         """Let no process send on this account for that long, a day at most; a longer pause already set stays."""
-        now, seconds = self._clock(), min(seconds, _LONGEST_PAUSE_S)
+        seconds = min(seconds, _LONGEST_PAUSE_S)
         with self._purse.transaction() as page:
-            level = self._limits.fill(page.level(self._account.id), now)
+            now = self._clock()
+            level = self._limits.fill(page.level(self._payer), now)
             if seconds > level.pause_left(now):
-                page.put_level(self._account.id, level.paused(now, seconds))
+                page.put_level(self._payer, level.paused(now, seconds))
 
     def _fitting(self, costs: Sequence[int], held: int, others: Others) -> int:
         study, account = held + others.study, held - self._elsewhere + others.account
@@ -134,14 +138,14 @@ class CellAllowance:
         """Return how many calls the pace lets out, the wait for the others, and whether that is a server's pause."""
         if not wanted:
             return 0, None, False
-        stored = page.level(self._account.id)
+        stored = page.level(self._payer)
         level = self._limits.fill(stored, now)
         pause = level.pause_left(now)
         if pause > 0.0:
             return 0, pause, True
         granted, after, wait = self._limits.take(level, wanted)
         if granted and not self._limits.none:
-            page.put_level(self._account.id, after)
+            page.put_level(self._payer, after)
         return granted, wait, False
 
     def _no_room(self, cost: int, held: int, others: Others) -> str:

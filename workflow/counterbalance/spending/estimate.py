@@ -2,21 +2,27 @@
 
 import math
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import cast
 
+import pyarrow as pa
+
 from counterbalance.artifacts import SCHEMAS, read_table
-from counterbalance.calls import TRIAL_COLUMNS, iter_trials, plan_calls
+from counterbalance.calls import TRIAL_COLUMNS, CallPlan, iter_trials, plan_calls
+from counterbalance.canonical import Json
 from counterbalance.config import Cell, Study
 from counterbalance.config.models import Account, ApiModel
-from counterbalance.ledger import answered_keys
+from counterbalance.config.vendors import Prices
+from counterbalance.ledger import answered_keys, read_answered
 from counterbalance.spending.measured import Measured, measure
 from counterbalance.spending.prices import Tariff
 from counterbalance.spending.spent import calls_in_batches
+from counterbalance.stages.preflight import MOST_CALLS
 from counterbalance.vendors import get_vendor
-from counterbalance.vendors.base import PaidVendor, TokenBounds
+from counterbalance.vendors.base import PaidVendor, TokenBounds, Vendor
 
 # Seconds per call on one core of a shared 2-core x86-64 machine, for a plan before the first reply; see docs/speed.md.
 _LOCAL_SECONDS_PER_CALL = 0.1
@@ -42,6 +48,9 @@ class Buying:
         Output tokens by the mean of the replies bought so far (None: there are none yet), and at the output limit.
     cost_about, cost_most
         By `input_about` and `output_about` (the limit, while there is none), and in the worst case.
+    live_about, live_most
+        The calls among them that are asked live although the account hands in batches, and so without its discount:
+        the preflight's, if its first reply shows what is read, and if it needs all that it may ask.
     """
 
     input_about: int
@@ -49,6 +58,16 @@ class Buying:
     output_most: int
     cost_about: int
     cost_most: int
+    live_about: int = 0
+    live_most: int = 0
+
+
+@dataclass(frozen=True)
+class ScoutCalls:
+    """New calls of a cell's scout, and those of them that the sweep does not ask."""
+
+    new: int
+    alone: int
 
 
 @dataclass(frozen=True)
@@ -58,12 +77,14 @@ class CellPlan:
     Attributes
     ----------
     calls, answered, under_way, new
-        Calls of the cell; those with a reply; those in batches that are not collected yet, whose money is reserved;
-        and the others.
+        Calls of the cell, its scout's own included; those with a reply; those in batches that are not collected yet,
+        whose money is reserved; and the others.
     buying
         What the new ones cost; None where no account pays.
     had, wanted
         Short names of the calls that were sent before, and of the new ones; empty where no account pays.
+    scout
+        Those of the new calls that its scout asks; None where there is no scout, or its prompts are not made yet.
     """
 
     cell: Cell
@@ -76,6 +97,7 @@ class CellPlan:
     measured: Measured
     had: Sequence[int] = ()
     wanted: Sequence[int] = ()
+    scout: ScoutCalls | None = None
 
 
 def plan_cell(study: Study, cell: Cell) -> CellPlan | None:
@@ -85,26 +107,66 @@ def plan_cell(study: Study, cell: Cell) -> CellPlan | None:
         return None
     ledger = study.layout.ledger(cell.experiment.id, cell.model.id, cell.dataset.id)
     vendor = get_vendor(cell.model, cell.experiment, study)
-    trials = read_table(path, SCHEMAS["trials"], list(TRIAL_COLUMNS))
+    sweep = read_table(path, SCHEMAS["trials"], list(TRIAL_COLUMNS))
+    scout = _read_scout(study, cell)
+    # Rows of the scout behind those of the sweep: what both ask is one call, in the sweep's row.
+    trials = sweep if scout is None else pa.concat_tables([sweep, scout])
     calls = plan_calls(vendor, cell, trials, answered_keys(ledger), seed=study.config.seed)
     measured = _measured(study, cell)
-    if not isinstance(cell.model, ApiModel):
-        time = _free_time(cell, len(calls.pending), measured)
-        return CellPlan(cell, calls.calls, calls.answered, 0, len(calls.pending), None, time, measured)
-    account = study.account(cell.model.account)
     # Nobody buys these: a batch run collects them, a live run refuses to start.
     batched = calls_in_batches(ledger)
     rows = [row for row in calls.pending if calls.keys[row] not in batched]
-    paid = cast(PaidVendor, vendor)
-    bounds = [paid.bounds(vendor.request(trial)) for trial in iter_trials(trials, rows, cell)]
-    tariff = Tariff.of(study.config.money.prices[cell.model.id], batch=account.mode == "batch")
-    buying = _buying(tariff, bounds, measured)
+    looked_at = None if scout is None else _count_scout(calls, rows, sweep.num_rows)
+    if not isinstance(cell.model, ApiModel):
+        time = _free_time(cell, len(rows), measured)
+        return CellPlan(cell, calls.calls, calls.answered, 0, len(rows), None, time, measured, scout=looked_at)
+    account = study.account(cell.model.account)
+    bounds = dict(zip(rows, _bounds(vendor, cell, trials, rows), strict=True))
+    live = _preflight_rows(cell, sweep, calls, ledger, bounds) if account.mode == "batch" else []
+    buying = _buying(study.config.money.prices[cell.model.id], account, bounds, live, measured)
     asking = _asking_seconds(account, len(rows), measured)
     time = paid_time(account, len(rows), buying.input_about + buying.output_most, asking)
     under_way = len(calls.pending) - len(rows)
     wanted = _short(calls.keys, rows)
     had = _short(calls.keys, set(calls.order).difference(rows))
-    return CellPlan(cell, calls.calls, calls.answered, under_way, len(rows), buying, time, measured, had, wanted)
+    counts = (calls.calls, calls.answered, under_way, len(rows))
+    return CellPlan(cell, *counts, buying, time, measured, had, wanted, looked_at)
+
+
+def _read_scout(study: Study, cell: Cell) -> pa.Table | None:
+    path = study.layout.scout_trials(cell.experiment.id, cell.dataset.id)
+    if cell.experiment.scout is None or not path.is_file():
+        return None
+    return read_table(path, SCHEMAS["trials"], list(TRIAL_COLUMNS))
+
+
+def _count_scout(calls: CallPlan, rows: Sequence[int], swept: int) -> ScoutCalls:
+    asked = set(calls.keys[swept:])
+    return ScoutCalls(sum(calls.keys[row] in asked for row in rows), sum(row >= swept for row in rows))
+
+
+def _bounds(vendor: Vendor, cell: Cell, trials: pa.Table, rows: Sequence[int]) -> Iterator[TokenBounds]:
+    paid = cast(PaidVendor, vendor)
+    return (paid.bounds(vendor.request(trial)) for trial in iter_trials(trials, rows, cell))
+
+
+def _preflight_rows(cell: Cell, sweep: pa.Table, calls: CallPlan, ledger: Path, new: Collection[int]) -> Sequence[int]:
+    """Return the new calls that the preflight may still ask, in its order: none once a reply showed what is read."""
+    if cell.dataset.id != cell.experiment.datasets[0]:
+        return []
+    items = sweep.column("item_id").to_pylist()
+    first: dict[str, int] = {}
+    for row in calls.order:
+        if row < len(items):
+            first.setdefault(items[row], row)
+    rows = list(first.values())[:MOST_CALLS]
+    replies = read_answered(ledger, [calls.keys[row] for row in rows if row not in new]) if ledger.exists() else {}
+    shown = any(_shows(call.reply) for call in replies.values())
+    return [] if shown else [row for row in rows if row in new]
+
+
+def _shows(reply: Mapping[str, Json]) -> bool:
+    return reply["status"] == "ok" or (reply["status"] == "truncated" and bool((reply["text"] or "").strip()))
 
 
 def count_bought_again(plans: Iterable[CellPlan]) -> tuple[int, int]:
@@ -129,12 +191,25 @@ def _short(keys: Sequence[str], rows: Iterable[int]) -> Sequence[int]:
     return array("Q", (int(keys[row].removeprefix("sha256:")[:16], 16) for row in rows))
 
 
-def _buying(tariff: Tariff, bounds: Sequence[TokenBounds], measured: Measured) -> Buying:
-    mean = measured.output_tokens
-    about, most = sum(b.input_about for b in bounds), sum(b.output_most for b in bounds)
-    output = None if mean is None else math.ceil(mean * len(bounds))
-    cost = tariff.cost(about, 0, most if output is None else output)
-    return Buying(about, output, most, cost, sum(tariff.worst(b) for b in bounds))
+def _buying(
+    prices: Prices, account: Account, bounds: Mapping[int, TokenBounds], live: Sequence[int], measured: Measured
+) -> Buying:
+    usual, undiscounted = Tariff.of(prices, batch=account.mode == "batch"), Tariff.of(prices, batch=False)
+    mean, first = measured.output_tokens, set(live[:1])
+
+    def about(tariff: Tariff, rows: Sequence[int]) -> int:
+        output = sum(bounds[row].output_most for row in rows) if mean is None else math.ceil(mean * len(rows))
+        return tariff.cost(sum(bounds[row].input_about for row in rows), 0, output)
+
+    return Buying(
+        input_about=sum(b.input_about for b in bounds.values()),
+        output_about=None if mean is None else math.ceil(mean * len(bounds)),
+        output_most=sum(b.output_most for b in bounds.values()),
+        cost_about=about(usual, [row for row in bounds if row not in first]) + about(undiscounted, list(first)),
+        cost_most=sum((undiscounted if row in live else usual).worst(b) for row, b in bounds.items()),
+        live_about=len(first),
+        live_most=len(live),
+    )
 
 
 def account_time(account: Account, cells: Iterable[CellPlan]) -> Time:

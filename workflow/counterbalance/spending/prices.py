@@ -76,8 +76,8 @@ def usage(reply: Reply) -> tuple[int, int, int] | None:
     cached = reply.cached_tokens or 0
     if reply.input_tokens is None or reply.output_tokens is None:
         return None
-    if reply.text and not reply.input_tokens:
-        # Some servers write zeros where they did not count: no text came without a prompt.
+    if reply.text and not (reply.input_tokens and (reply.output_tokens or reply.top_tokens)):
+        # Some servers write zeros where they did not count: no text came without a prompt, and none of no tokens.
         return None
     possible = 0 <= cached <= reply.input_tokens and reply.output_tokens >= (reply.reasoning_tokens or 0) >= 0
     return (reply.input_tokens, cached, reply.output_tokens) if possible else None

@@ -88,14 +88,14 @@ class Page:
         )
 
     def level(self, account: str) -> Level | None:
-        """Return how full an account's buckets were when last used; None if they never were."""
+        """Return how full the buckets of an account, or of a key, were when last used; None if they never were."""
         row = self._connection.execute(
             "SELECT requests, tokens, filled_at, paused_at, paused_until FROM accounts WHERE account = ?", (account,)
         ).fetchone()
         return None if row is None else Level(*row)
 
     def put_level(self, account: str, level: Level) -> None:
-        """Set an account's buckets and pause."""
+        """Set the buckets and the pause of an account, or of a key."""
         self._connection.execute(
             "INSERT OR REPLACE INTO accounts VALUES (?, ?, ?, ?, ?, ?)",
             (account, level.requests, level.tokens, level.filled_at, level.paused_at, level.paused_until),

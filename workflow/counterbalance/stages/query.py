@@ -19,7 +19,7 @@ from counterbalance.errors import BudgetError, ConfigError, KeyRefusedError, Out
 from counterbalance.exchange import Call, Guard, Tally
 from counterbalance.ledger import AnsweredCall, Ledger, answered_keys, read_answered
 from counterbalance.ledger.batches import Batches
-from counterbalance.limits import WATCHED_REPLIES, TruncationGuard, check_number_of_calls
+from counterbalance.limits import WATCHED_REPLIES, FirstReplies, check_number_of_calls
 from counterbalance.progress import Progress
 from counterbalance.replies import Bought, derive_replies
 from counterbalance.rerun import code_sha256, settings_sha256
@@ -29,7 +29,7 @@ from counterbalance.spending.budget import read_budgets
 from counterbalance.spending.prices import show_usd
 from counterbalance.stages.command import command_line
 from counterbalance.vendors import get_vendor
-from counterbalance.vendors.base import BatchVendor, Vendor
+from counterbalance.vendors.base import BatchVendor, CallRefusedError, Vendor
 
 if TYPE_CHECKING:
     from counterbalance.prereg.record import FrozenRecord
@@ -110,7 +110,7 @@ def ask_calls(
     Parameters
     ----------
     limit
-        How many calls, in the order of asking.
+        How many calls at most, in the order of asking, each of another item.
     live
         Whether to ask call by call also where the account hands in batches.
     command
@@ -129,7 +129,11 @@ def ask_calls(
     frozen, trials, vendor = _prepare(study, cell)
     with _open_ledger(study, cell) as ledger:
         whole = plan_calls(vendor, cell, trials, ledger.answered, seed=study.config.seed)
-        order = whole.order[:limit]
+        items = trials.column("item_id").to_pylist()
+        first: dict[str, int] = {}
+        for row in whole.order:
+            first.setdefault(items[row], row)
+        order = list(first.values())[:limit]
         plan = replace(whole, order=order, pending=[row for row in whole.pending if row in set(order)])
         purchase = _Purchase(study, cell, ledger, plan, command, live=live)
         purchase.make(vendor, trials, frozen.sha256, progress, _no_guard)
@@ -205,7 +209,7 @@ def _guard(study: Study, cell: Cell, ledger: Ledger, plan: CallPlan) -> Guard:
     if not plan.pending:
         return _no_guard
     # The ledger may also hold replies to other calls: those of a lower output limit say nothing of this one.
-    return TruncationGuard(cell, study, ledger.first_statuses(WATCHED_REPLIES, set(plan.keys)))
+    return FirstReplies(cell, study, ledger.first_statuses(WATCHED_REPLIES, set(plan.keys)))
 
 
 def _place(model: Model, account: Account) -> str:
@@ -282,7 +286,10 @@ class _Purchase:
             because = tally.stopped or ("pending" if self._left else "done")
         except (OutOfFundsError, KeyRefusedError, BudgetError, VendorError) as error:
             because = type(error).__name__
-            raise type(error)(f"{str(error).rstrip('.')}. {self._state()}") from error
+            said = f"{str(error).rstrip('.')}. {self._state()}"
+            if isinstance(error, CallRefusedError):
+                raise CallRefusedError(said, error.reply) from error
+            raise type(error)(said) from error
         except Exception as error:
             because = type(error).__name__
             raise

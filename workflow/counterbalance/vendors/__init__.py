@@ -11,7 +11,7 @@ from counterbalance.config.models import (
     SimulatedModel,
     TransformersModel,
 )
-from counterbalance.vendors.base import PaidVendor, Vendor
+from counterbalance.vendors.base import Vendor
 
 __all__ = ["get_vendor"]
 
@@ -49,35 +49,23 @@ def get_vendor(model: Model, experiment: Experiment, study: Study) -> Vendor:
             from counterbalance.vendors.cells import CellsVendor
 
             return CellsVendor(model, experiment, study)
-        case OpenAIModel() | AnthropicModel() | GoogleModel():
-            return _paid_vendor(model, experiment, study)
-
-
-def _paid_vendor(model: OpenAIModel | AnthropicModel | GoogleModel, experiment: Experiment, study: Study) -> PaidVendor:
-    account = study.account(model.account)
-    batch = account.mode == "batch"
-    match model:
         case OpenAIModel():
-            if batch:
-                from counterbalance.vendors.openai_batch import OpenAIBatchVendor
-
-                return OpenAIBatchVendor(model, account, experiment, study)
+            from counterbalance.vendors.openai_batch import OpenAIBatchVendor
             from counterbalance.vendors.openai_vendor import OpenAIVendor
 
-            return OpenAIVendor(model, account, experiment, study)
+            account = study.account(model.account)
+            return (OpenAIBatchVendor if account.mode == "batch" else OpenAIVendor)(model, account, experiment, study)
         case AnthropicModel():
-            if batch:
-                from counterbalance.vendors.anthropic_batch import AnthropicBatchVendor
-
-                return AnthropicBatchVendor(model, account, experiment, study)
+            from counterbalance.vendors.anthropic_batch import AnthropicBatchVendor
             from counterbalance.vendors.anthropic_vendor import AnthropicVendor
 
-            return AnthropicVendor(model, account, experiment, study)
+            account = study.account(model.account)
+            return (AnthropicBatchVendor if account.mode == "batch" else AnthropicVendor)(
+                model, account, experiment, study
+            )
         case GoogleModel():
-            if batch:
-                from counterbalance.vendors.google_batch import GoogleBatchVendor
-
-                return GoogleBatchVendor(model, account, experiment, study)
+            from counterbalance.vendors.google_batch import GoogleBatchVendor
             from counterbalance.vendors.google_vendor import GoogleVendor
 
-            return GoogleVendor(model, account, experiment, study)
+            account = study.account(model.account)
+            return (GoogleBatchVendor if account.mode == "batch" else GoogleVendor)(model, account, experiment, study)

@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Protocol, Self
 
 from counterbalance.canonical import Json, sha256_json
+from counterbalance.errors import VendorError
 
 if TYPE_CHECKING:
     from counterbalance.vendors.batch_ids import Line
@@ -112,6 +113,22 @@ class TransportError(Exception):
         self.kind, self.wait_s, self.maybe_billed = kind, wait_s, maybe_billed
 
 
+class CallRefusedError(VendorError):
+    """A vendor turned a call down as malformed: all calls of this kind, or this one alone if others are answered.
+
+    Parameters
+    ----------
+    message
+        If it is all of them: what to change.
+    reply
+        If it is this one alone: what counts as its reply.
+    """
+
+    def __init__(self, message: str, reply: Reply) -> None:
+        super().__init__(message)
+        self.reply = reply
+
+
 @dataclass(frozen=True)
 class Trial:
     """What a vendor may know of a trial. The gold answer is here for simulated respondents only."""
@@ -162,6 +179,8 @@ class Vendor(Protocol):
             If the account cannot be used any more; the call stays pending.
         VendorError
             If no call of this kind can succeed: unknown model, parameter refused.
+        CallRefusedError
+            If the vendor turned this call down, for what is in it or in all of its kind.
         """
 
 

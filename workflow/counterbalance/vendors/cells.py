@@ -27,7 +27,7 @@ class CellsVendor:
     shares_prefixes = True
 
     def __init__(self, model: CellsModel, experiment: Experiment, study: Study) -> None:
-        self._model, self._experiment, self._study = model, experiment, study
+        self._model, self._study = model, study
         self._files: dict[str, _Published] = {}
 
     async def __aenter__(self) -> Self:

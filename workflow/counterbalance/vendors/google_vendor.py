@@ -8,9 +8,7 @@ from urllib.parse import quote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from counterbalance.canonical import Json
-from counterbalance.config import Experiment, Study
-from counterbalance.config.models import Account, DecideRead, GenerateRead, GoogleModel, LogprobRead
-from counterbalance.errors import ConfigError
+from counterbalance.config.models import DecideRead, GenerateRead, GoogleModel, LogprobRead
 from counterbalance.vendors.api import ApiVendor, messages_of, split_system, wire_bytes
 from counterbalance.vendors.base import Reply, ReplyStatus, Request
 from counterbalance.vendors.decisions import DECISION, decided
@@ -42,14 +40,6 @@ class GoogleVendor(ApiVendor[GoogleModel]):
 
     name = "google"
 
-    def __init__(self, model: GoogleModel, account: Account, experiment: Experiment, study: Study) -> None:
-        super().__init__(model, account, experiment, study)
-        if model.thinking_level is not None and model.thinking_budget is not None:
-            raise ConfigError(
-                f"{study.path}: models.{model.id}: the interface takes `thinking_level` (Gemini 3 and later) or "
-                "`thinking_budget` (Gemini 2.5), not both; remove one"
-            )
-
     def _parameters(self) -> dict[str, Json]:
         model, read = self._model, self._read
         sent: dict[str, Json] = {"endpoint": GENERATE, "api_version": model.api_version}
@@ -62,10 +52,10 @@ class GoogleVendor(ApiVendor[GoogleModel]):
                     sent["temperature"] = temperature
                 if stop and "stop" not in model.does_not_accept:
                     sent["stopSequences"] = list(stop)
-                if model.seed is not None and "seed" not in model.does_not_accept:
-                    sent["seed"] = model.seed
             case LogprobRead(top=top):
                 sent |= {"maxOutputTokens": 1, "responseLogprobs": True, "logprobs": top}
+        if model.seed is not None and "seed" not in model.does_not_accept:
+            sent["seed"] = model.seed
         if model.thinking_level is not None:
             sent["thinkingConfig"] = {"thinkingLevel": model.thinking_level}
         if model.thinking_budget is not None:
@@ -191,7 +181,7 @@ def reply_of(body: Json, request: Request, *, request_id: str | None = None) -> 
         "finish_reason": ending,
         "model_returned": as_text(dig(body, "modelVersion")),
         "request_id": as_text(dig(body, "responseId")) or request_id,
-        **_usage(dig(body, "usageMetadata")),
+        **_usage(dig(body, "usageMetadata"), has_text=bool(text)),
     }
     asked = request.parameters.get("responseLogprobs") is True
     if not asked or status in ("blocked", "unknown") or not isinstance(candidate, dict):
@@ -218,13 +208,16 @@ def _status(body: Json, candidate: Json, ending: str | None, text: str | None) -
     return status, None if status == "ok" else f"finishReason {ending}"
 
 
-def _usage(usage: Json) -> dict[str, Any]:
+def _usage(usage: Json, *, has_text: bool) -> dict[str, Any]:
     thoughts = as_count(dig(usage, "thoughtsTokenCount"))
-    made = total(as_count(dig(usage, "candidatesTokenCount")), thoughts)
+    said, both = as_count(dig(usage, "candidatesTokenCount")), as_count(dig(usage, "totalTokenCount"))
     given = as_count(dig(usage, "promptTokenCount"))
-    if made is None and given is not None:
+    if said is None and given is not None and not has_text:
         # A count that is zero is left out of Google's JSON.
-        made = 0
+        said = 0
+    made = None if said is None else total(said, thoughts)
+    if made is not None and given is not None and both is not None:
+        made = max(made, both - given)
     return {
         "input_tokens": given,
         "cached_tokens": as_count(dig(usage, "cachedContentTokenCount")),

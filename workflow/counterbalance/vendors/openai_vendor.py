@@ -3,9 +3,7 @@
 from typing import Any
 
 from counterbalance.canonical import Json
-from counterbalance.config import Experiment, Study
-from counterbalance.config.models import Account, DecideRead, GenerateRead, LogprobRead, OpenAIModel
-from counterbalance.errors import ConfigError
+from counterbalance.config.models import DecideRead, GenerateRead, LogprobRead, OpenAIModel
 from counterbalance.vendors.api import ApiVendor, messages_of, wire_bytes
 from counterbalance.vendors.base import Reply, ReplyStatus, Request
 from counterbalance.vendors.decisions import DECISION, decided
@@ -18,11 +16,6 @@ PATHS = {CHAT: "/chat/completions", DECISION: "/decisions"}
 
 # Fields of the request's parameters that choose how something is sent and are no part of the body.
 _NOT_SENT = {"endpoint", "system_role", "choices", "instructions"}
-_OURS = {
-    *("endpoint", "system_role", "choices", "instructions", "model", "messages", "input", "questions"),
-    *("max_tokens", "max_completion_tokens", "temperature", "stop", "seed", "logprobs", "top_logprobs"),
-    *("reasoning_effort", "n", "stream", "stream_options", "tools", "functions"),
-}
 _ENDINGS: dict[str, ReplyStatus] = {"stop": "ok", "length": "truncated", "content_filter": "blocked"}
 _SHAPES = {
     CHAT: frozenset({"choices", "usage", "object"}),
@@ -34,20 +27,6 @@ class OpenAIVendor(ApiVendor[OpenAIModel]):
     """A model behind OpenAI's interface."""
 
     name = "openai"
-
-    def __init__(self, model: OpenAIModel, account: Account, experiment: Experiment, study: Study) -> None:
-        super().__init__(model, account, experiment, study)
-        taken = sorted(_OURS & model.extra.keys())
-        if taken:
-            raise ConfigError(
-                f"{study.path}: models.{model.id}.extra: {taken} are set by other keys of the study, or would make one "
-                "call several; remove them from `extra`"
-            )
-        if model.extra and isinstance(experiment.read, DecideRead):
-            raise ConfigError(
-                f"{study.path}: models.{model.id}.extra belongs to chat, and experiment {experiment.id!r} asks the "
-                "decision endpoint; give that experiment a model without `extra`"
-            )
 
     def _parameters(self) -> dict[str, Json]:
         model, read = self._model, self._read
@@ -63,10 +42,10 @@ class OpenAIVendor(ApiVendor[OpenAIModel]):
                     sent["temperature"] = temperature
                 if stop and "stop" not in model.does_not_accept:
                     sent["stop"] = list(stop)
-                if model.seed is not None and "seed" not in model.does_not_accept:
-                    sent["seed"] = model.seed
             case LogprobRead(top=top):
                 sent |= {model.token_limit_field: 1, "logprobs": True, "top_logprobs": top}
+        if model.seed is not None and "seed" not in model.does_not_accept:
+            sent["seed"] = model.seed
         if model.reasoning_effort is not None:
             sent["reasoning_effort"] = model.reasoning_effort
         if model.base_url is None:

@@ -91,7 +91,7 @@ class ReplayVendor:
         where = f"{self._study.path}: models.{self._model.id}.{key}"
         try:
             text = template.format(experiment=self._experiment.id, subset=subset)
-        except (KeyError, IndexError, ValueError) as error:
+        except (AttributeError, KeyError, IndexError, ValueError) as error:
             raise ConfigError(
                 f"{where}: {template!r} has a place holder other than {{experiment}} and {{subset}}: {error}"
             ) from error

@@ -14,6 +14,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from statistics import NormalDist
 from types import TracebackType
 from typing import Self, TypeVar
@@ -79,11 +80,8 @@ class SimulatedVendor:
             "gold_slot": trial.gold_slot,
             "read": self._read.kind,
         }
-        match self._read:
-            case LogprobRead(top=top):
-                parameters["top"] = top
-            case _:
-                pass
+        if isinstance(self._read, LogprobRead):
+            parameters["top"] = self._read.top
         return Request("simulated", None, self._model.id, parameters, trial.prompt, None, trial.repeat)
 
     async def ask(self, request: Request, trial: Trial) -> Reply:
@@ -118,7 +116,6 @@ class SimulatedVendor:
                     option_tokens=[max(1, len(text.split())) for text in trial.option_texts],
                     model_returned=self._model.id,
                 )
-
             case DecideRead():
                 shares = _log_softmax(utilities)
                 labels = list(trial.labels[: len(shares)])
@@ -192,13 +189,12 @@ class SimulatedVendor:
         )
 
 
+@dataclass(frozen=True, slots=True)
 class _Item:
     """What is drawn once per item: utility by option id, and the item's own effect by slot."""
 
-    __slots__ = ("by_option", "by_slot")
-
-    def __init__(self, by_option: Mapping[str, float], by_slot: Sequence[float]) -> None:
-        self.by_option, self.by_slot = by_option, by_slot
+    by_option: Mapping[str, float]
+    by_slot: Sequence[float]
 
 
 def _bonuses(model: SimulatedModel, subset: str) -> list[float]:

@@ -5,18 +5,18 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-from counterbalance.canonical import Json, sha256_json
+from counterbalance.canonical import Json
 from counterbalance.config import Experiment, Study
 from counterbalance.config.models import GenerateRead, LogprobRead, OptionTextRead, TransformersModel
-from counterbalance.errors import ConfigError, VendorError
+from counterbalance.errors import VendorError
 from counterbalance.vendors.base import Reply, Request, Trial
+from counterbalance.vendors.in_process import as_prompt, readable, told, what_is_read, write
 from counterbalance.vendors.local import Usage
 from counterbalance.vendors.openweights import Span, TorchEngine, check_files, find_folder, read_files
 from counterbalance.vendors.openweights.engine import Logprobs, best
 from counterbalance.vendors.openweights.libraries import load_libraries
-from counterbalance.vendors.openweights.tokens import as_prompt
 
 _Outcome = Reply | VendorError
 
@@ -40,7 +40,7 @@ class TransformersVendor:
         # Prompts of one item come together then, and have as many tokens more often than others.
         self.shares_prefixes = model.batch_size > 1
         self._model, self._study = model, study
-        self._read = _readable(experiment, model)
+        self._read = readable(experiment, model)
         self._name = model.hub_id or model.id
         self._identity: dict[str, Json] = {}
         self._pool: ThreadPoolExecutor | None = None
@@ -76,24 +76,13 @@ class TransformersVendor:
         VendorError
             If the model is not pinned and its files are not here.
         """
-        parameters: dict[str, Json] = {
-            "read": self._read.kind,
+        parameters, continuations = what_is_read(self._read, trial, self._study.config.seed)
+        parameters |= {
             **self._weights(),
             "dtype": "float32",
             "threads": self._model.threads,
             "batch_size": self._model.batch_size,
         }
-        continuations = None
-        match self._read:
-            case GenerateRead(max_tokens=max_tokens, temperature=temperature, stop=stop):
-                parameters |= {"max_tokens": max_tokens, "temperature": temperature, "stop": list(stop)}
-                if temperature:
-                    digest = sha256_json([self._study.config.seed, trial.prompt_sha256, trial.repeat])
-                    parameters["seed"] = int(digest.removeprefix("sha256:")[:8], 16) >> 1
-            case LogprobRead(top=top):
-                parameters["top"] = top
-            case OptionTextRead(prefix=prefix):
-                continuations = [prefix + text for text in trial.option_texts]
         return Request("transformers", None, self._name, parameters, trial.prompt, continuations, trial.repeat)
 
     async def ask(self, request: Request, trial: Trial) -> Reply:
@@ -172,7 +161,7 @@ class TransformersVendor:
     def _reading(self, request: Request) -> _Reading:
         match self._read:
             case GenerateRead():
-                return _Reading((), lambda _: self._generate(request))
+                return _Reading((), lambda _: write(self._opened.generate, request, self._origin()))
             case LogprobRead():
                 return self._next_token(request)
             case OptionTextRead():
@@ -188,7 +177,7 @@ class TransformersVendor:
                 "ok",
                 top_tokens=[engine.tokens.text(token) for token, _ in listed],
                 top_logprobs=[value for _, value in listed],
-                **self._common(Usage(len(ids), 0, 0)),
+                **told(self._origin(), Usage(len(ids), 0, 0)),
             )
 
         return _Reading([Span(tuple(ids))], finish)
@@ -204,36 +193,13 @@ class TransformersVendor:
                 sum(float(row[token]) for row, token in zip(rows, tail, strict=True))
                 for rows, tail in zip(values, tails, strict=True)
             ]
-            counts = [len(tail) for tail in tails]
-            return Reply("ok", option_logprobs=sums, option_tokens=counts, **self._common(Usage(len(ids), 0, 0)))
+            counts, usage = [len(tail) for tail in tails], Usage(len(ids), 0, 0)
+            return Reply("ok", option_logprobs=sums, option_tokens=counts, **told(self._origin(), usage))
 
         return _Reading([Span((*ids, *tail[:-1]), len(tail)) for tail in tails], finish)
 
-    def _generate(self, request: Request) -> Reply:
-        sent = request.parameters
-        made = self._opened.generate(
-            as_prompt(request.prompt),
-            max_tokens=sent["max_tokens"],
-            temperature=sent["temperature"],
-            seed=sent.get("seed", 0),
-            stop=sent["stop"],
-        )
-        cut, blank = made.finish_reason == "length", not made.text.strip()
-        return Reply(
-            "truncated" if cut else "empty" if blank else "ok",
-            text=made.text,
-            finish_reason=made.finish_reason,
-            **self._common(made.usage),
-        )
-
-    def _common(self, usage: Usage) -> dict[str, Any]:
-        return {
-            "model_returned": self._returned,
-            "fingerprint": self._opened.fingerprint,
-            "input_tokens": usage.prompt_tokens,
-            "cached_tokens": usage.cached_tokens,
-            "output_tokens": usage.written_tokens,
-        }
+    def _origin(self) -> dict[str, str]:
+        return {"model_returned": self._returned, "fingerprint": self._opened.fingerprint}
 
 
 def _finish(reading: _Reading, values: Sequence[Logprobs]) -> _Outcome:
@@ -241,19 +207,3 @@ def _finish(reading: _Reading, values: Sequence[Logprobs]) -> _Outcome:
         return reading.finish(values)
     except VendorError as error:
         return error
-
-
-def _readable(experiment: Experiment, model: TransformersModel) -> GenerateRead | LogprobRead | OptionTextRead:
-    """Return the read if an open-weights model can be read so."""
-    read, where = experiment.read, f"experiment {experiment.id!r}, model {model.id!r}"
-    if not isinstance(read, GenerateRead | LogprobRead | OptionTextRead):
-        raise ConfigError(
-            f"{where}: `read: {{kind: {read.kind}}}` is not for open weights; use `logprob`, `option_text` or "
-            "`generate`, in an experiment of their own"
-        )
-    if isinstance(read, GenerateRead) and read.temperature is None:
-        raise ConfigError(
-            f"{where}: read.temperature is null, and the model's own settings are not used; write a number (0.0 takes "
-            "the likeliest token), in an experiment of its own if other models need null"
-        )
-    return read

@@ -7,13 +7,13 @@ the key, is part of the traceback.
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from counterbalance.canonical import Json, utf8_text
 from counterbalance.errors import CounterbalanceError, KeyRefusedError, OutOfFundsError, VendorError
 from counterbalance.keys import redact
-from counterbalance.vendors.base import Reply, TransportError, Trouble
+from counterbalance.vendors.base import CallRefusedError, Reply, TransportError, Trouble
 from counterbalance.vendors.fields import as_list, as_text, dig
 from counterbalance.vendors.waiting import google_delay, wait_hint
 
@@ -41,7 +41,11 @@ _OVERLOADED = {"overloaded_error", "overloaded", "slow_down", "unavailable"}
 _SAYS_OUT_OF_FUNDS = re.compile(
     r"used all available credits|credit balance|(?:insufficient|not enough|out of) (?:credits?|balance|funds)"
     r"|credits? (?:are|is|have been|has been) (?:depleted|exhausted)|spend(?:ing)? limit"
-    r"|reached your (?:specified )?(?:api )?usage limits?",
+    r"|reached your (?:specified )?(?:api )?usage limits?|have any credits|enable billing|spending cap",
+    re.IGNORECASE,
+)
+_SAYS_WRONG_PLACE = re.compile(
+    r"(?:location|country|region|territory) is not supported|not (?:available|supported) in your (?:country|region)",
     re.IGNORECASE,
 )
 _SAYS_DISABLED = re.compile(
@@ -57,6 +61,7 @@ _SAYS_TOO_LONG = re.compile(
     r"|token count .{0,60}exceeds",
     re.IGNORECASE,
 )
+_TEXT_FIELDS = ("messages", "input", "prompt", "system", "questions", "contents")
 _LIMIT_FIELDS = {"max_tokens", "max_completion_tokens"}
 _ZERO_QUOTA = re.compile(r"\blimit: 0\b")
 
@@ -112,10 +117,8 @@ def open_body(vendor: str, received: Received, shape: frozenset[str]) -> dict[st
         body = json.loads(received.text.removeprefix("\ufeff"))
     except (ValueError, RecursionError):
         body = None
-    if isinstance(body, dict) and body.get("error"):
-        status = dig(body, "error", "code")
-        known = isinstance(status, int) and 400 <= status < 600
-        verdict = judge(vendor, Received(status if known else 500, received.headers, received.text))
+    if isinstance(body, dict) and (body.get("error") or body.get("object") == "error"):
+        verdict = _judge_within(vendor, received, dig(body, "error", "code"))
         if isinstance(verdict, TransportError):
             verdict.maybe_billed = True
         return verdict
@@ -123,6 +126,15 @@ def open_body(vendor: str, received: Received, shape: frozenset[str]) -> dict[st
         return body
     said = _cut(f"{vendor}: HTTP {received.status} without an answer in it: {_excerpt(received.text)}")
     return TransportError(said, kind="garbled", maybe_billed=True)
+
+
+def _judge_within(vendor: str, received: Received, code: Json) -> Verdict:
+    """Return what a failure means that came as a success: by the status in its text, or else by its words."""
+    known = isinstance(code, int) and 400 <= code < 600
+    verdict = judge(vendor, replace(received, status=code if known else 400))
+    if known or isinstance(verdict, Reply | OutOfFundsError | KeyRefusedError):
+        return verdict
+    return judge(vendor, replace(received, status=500))
 
 
 def judge(vendor: str, received: Received) -> Verdict:
@@ -136,6 +148,8 @@ def judge(vendor: str, received: Received) -> Verdict:
         If the call may be sent again.
     OutOfFundsError, KeyRefusedError
         If the account cannot be used any more.
+    CallRefusedError
+        If the vendor finds fault with the call.
     VendorError
         If no call of this kind can succeed.
     """
@@ -148,21 +162,28 @@ def judge(vendor: str, received: Received) -> Verdict:
     if status in (400, 403, 422) and fault.says(_BLOCKED, _SAYS_BLOCKED):
         return Reply("blocked", reason=said, finish_reason=fault.code, request_id=received.request_id)
     if status == 413 or (status in (400, 422) and fault.is_too_long):
-        # Turned away before any model saw it.
-        return Reply(
-            "unavailable",
-            reason=_cut(f"the prompt is too long: {said}"),
-            finish_reason=fault.code,
-            request_id=received.request_id,
-            input_tokens=0,
-            output_tokens=0,
-        )
+        return _turned_away(f"the prompt is too long: {said}", fault, received)
     if status in (401, 403) and not fault.words & _NO_MODEL:
         return KeyRefusedError(said)
     kind = _trouble(status, fault.words)
     if kind is not None:
         return TransportError(said, kind=kind, wait_s=wait_hint(received.headers, fault.details))
-    return VendorError(_advise(said, status, fault.words))
+    advice = _advise(said, status, fault)
+    if status in (400, 422) and not fault.words & _NO_MODEL and fault.may_be_about_the_text:
+        return CallRefusedError(advice, _turned_away(f"the vendor refused this call: {said}", fault, received))
+    return VendorError(advice)
+
+
+def _turned_away(why: str, fault: "_Fault", received: Received) -> Reply:
+    # Nothing is charged for what no model has seen.
+    return Reply(
+        "unavailable",
+        reason=_cut(why),
+        finish_reason=fault.code,
+        request_id=received.request_id,
+        input_tokens=0,
+        output_tokens=0,
+    )
 
 
 def _trouble(status: int, words: frozenset[str]) -> Trouble | None:
@@ -173,8 +194,10 @@ def _trouble(status: int, words: frozenset[str]) -> Trouble | None:
     return "server" if status in (408, 409, 425) or status >= 500 else None
 
 
-def _advise(said: str, status: int, words: frozenset[str]) -> str:
-    if status == 404 or words & _NO_MODEL:
+def _advise(said: str, status: int, fault: "_Fault") -> str:
+    if _SAYS_WRONG_PLACE.search(fault.message):
+        what = "the vendor does not serve the place that this machine's address belongs to; ask from another"
+    elif status == 404 or fault.words & _NO_MODEL:
         what = "correct the model's `model` or `base_url` in the study"
     elif 300 <= status < 400:
         what = "redirects are not followed: write the final address as the model's `base_url`"
@@ -295,6 +318,10 @@ class _Fault:
     @property
     def is_about_the_key(self) -> bool:
         return self.status in (400, 401, 403) and self.says(_KEY_REFUSED, _SAYS_DISABLED)
+
+    @property
+    def may_be_about_the_text(self) -> bool:
+        return self.param is None or self.param.startswith(_TEXT_FIELDS)
 
     @property
     def is_too_long(self) -> bool:

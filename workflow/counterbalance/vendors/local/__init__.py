@@ -7,7 +7,8 @@ from counterbalance.vendors.local.engine import (
     OptionLogprobs,
     Prompt,
     Usage,
+    own_tokens,
 )
 from counterbalance.vendors.local.weights import KNOWN_WEIGHTS
 
-__all__ = ["KNOWN_WEIGHTS", "Generation", "LocalEngine", "NextToken", "OptionLogprobs", "Prompt", "Usage"]
+__all__ = ["KNOWN_WEIGHTS", "Generation", "LocalEngine", "NextToken", "OptionLogprobs", "Prompt", "Usage", "own_tokens"]

@@ -1,16 +1,16 @@
 """The three ways to read a local model: what it writes, which token comes next, how likely given words are."""
 
 import importlib.metadata
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from counterbalance.canonical import Json
 from counterbalance.errors import VendorError
-from counterbalance.vendors.local.server import MIN_TAIL, LlamaServer, load_binding
+from counterbalance.vendors.local.server import LlamaServer
 from counterbalance.vendors.local.weights import ensure_f32, find_weights
 
 Prompt = str | Sequence[Mapping[str, str]]
@@ -193,7 +193,10 @@ class LocalEngine:
         """
         text, specials = self._text(prompt)
         context = self._open().tokenize(text, specials=specials)
-        tails = [self._tail(text, specials, context, words) for words in continuations]
+        tails = [
+            own_tokens(self._open().tokenize(text + words, specials=specials), context, text, words)
+            for words in continuations
+        ]
         answer, first = self._list_next(context, _LISTED_FIRST)
         listed: dict[tuple[int, ...], dict[int, float]] = {(): first}
         sums = []
@@ -209,23 +212,15 @@ class LocalEngine:
             sums.append(total)
         return OptionLogprobs(tuple(sums), tuple(len(tail) for tail in tails), _usage(answer))
 
-    def describe(self) -> dict[str, Json]:
-        """Facts that identify this model and how it is run, JSON values."""
-        binding = load_binding()
-        return {
-            "model": self.weights.name,
-            "model_id": f"{self.weights.name}@f32-{self.weights.f32_sha256}",
-            "source_sha256": self.weights.source_sha256,
-            "weights_sha256": self.weights.f32_sha256,
-            "licence": self.weights.licence,
-            "fingerprint": "xllamacpp " + importlib.metadata.version("xllamacpp"),
-            "machine": platform.machine(),
-            "cpu_features": str(binding.get_system_info()).strip(" |"),
-            "context_tokens": self.context_tokens,
-            "threads": 1,
-            "kv_cache": "f32",
-            "min_tail_tokens": MIN_TAIL,
-        }
+    @property
+    def model_id(self) -> str:
+        """The model's name with the hash of the weights that are read."""
+        return f"{self.weights.name}@f32-{self.weights.f32_sha256}"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The binding that computes, with its version; another one may give other last bits."""
+        return "xllamacpp " + importlib.metadata.version("xllamacpp")
 
     def _open(self) -> LlamaServer:
         if self._server is None:
@@ -244,15 +239,6 @@ class LocalEngine:
             raise VendorError(f"{self.weights.name} is a base model without a chat template; use `style: plain`")
         return self._open().render_chat(prompt), True
 
-    def _tail(self, text: str, specials: bool, context: list[int], words: str) -> list[int]:
-        joint = self._open().tokenize(text + words, specials=specials)
-        if joint[: len(context)] != context or len(joint) == len(context):
-            raise VendorError(
-                f"continuation {words!r} does not start a token of its own after the prompt's end {text[-20:]!r}; "
-                "end the prompt without a space and begin the continuation with one"
-            )
-        return joint[len(context) :]
-
     def _list_next(self, ids: Sequence[int], k: int) -> tuple[Json, dict[int, float]]:
         options: dict[str, Json] = {"max_tokens": 1, "temperature": 0, "logprobs": k}
         answer = self._open().complete(ids, options, force=self._filler)
@@ -264,6 +250,22 @@ class LocalEngine:
         if token not in self._names:
             self._names[token] = self._open().detokenize(token)
         return self._names[token]
+
+
+def own_tokens(joint: Sequence[int], context: Sequence[int], text: str, words: str) -> list[int]:
+    """Return the tokens of `words` in the joint text, which has those of the text before it first.
+
+    Raises
+    ------
+    VendorError
+        If there are none, or the joint text splits a token across that text's end.
+    """
+    if list(joint[: len(context)]) != list(context) or len(joint) == len(context):
+        raise VendorError(
+            f"continuation {words!r} does not start a token of its own after the prompt's end {text[-20:]!r}; "
+            "end the prompt without a space and begin the continuation with one"
+        )
+    return list(joint[len(context) :])
 
 
 def _first_place(answer: Json) -> list[Json]:

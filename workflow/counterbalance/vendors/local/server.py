@@ -41,9 +41,7 @@ class LlamaServer:
     def __init__(self, path: Path, context_tokens: int) -> None:
         self.path = path
         self.context_tokens = context_tokens
-        self.computed_tokens = 0
-        self.reused_tokens = 0
-        self._busy = threading.RLock()
+        self._busy = threading.Lock()
         self._held: list[int] = []
         self._wrote_beyond = False
         self._key = secrets.token_hex(16)
@@ -146,8 +144,6 @@ class LlamaServer:
         if "error" in answer:
             self._held, self._wrote_beyond = [], False
             raise VendorError(f"the local model refused a prompt of {len(ids)} tokens: {answer['error']['message']}")
-        self.computed_tokens += int(answer["timings"]["prompt_n"])
-        self.reused_tokens += int(answer["timings"]["cache_n"])
         return answer
 
     def _post(self, path: str, body: Json) -> Json:

