@@ -127,7 +127,11 @@ def _score(study: Study, names: dict[str, str]) -> Json:
 
 
 def _contrast(study: Study, names: dict[str, str]) -> Json:
-    return {"analysis": study.config.analysis.model_dump(mode="json"), **_score(study, names)}
+    analysis = study.config.analysis
+    # The level at which a cell's null is claimed depends on how many cells its family has.
+    within = (names["experiment"],) if analysis.family == "experiment" else None
+    family: list[Json] = [c.name for c in study.cells() if within is None or c.experiment.id in within]
+    return {"analysis": analysis.model_dump(mode="json"), "family": family, **_score(study, names)}
 
 
 def _combine(study: Study, names: dict[str, str]) -> Json:

@@ -211,5 +211,8 @@ def _judged(n: int, first: Result) -> tuple[Evaluation, str | None]:
     if first.status == "degenerate":
         return "degenerate", first.reason
     if n < FEWEST_ITEMS:
-        return "too_few", f"only {n} items: no data at all could reach p < .05 in a sign test"
+        return "too_few", (
+            f"only {n} items, and with fewer than {FEWEST_ITEMS} no data at all could reach p < .05 in the sign-flip "
+            "test: no verdict"
+        )
     return "ok", first.reason

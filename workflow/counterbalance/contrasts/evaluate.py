@@ -21,6 +21,7 @@ from counterbalance.contrasts.grammar import (
 )
 from counterbalance.contrasts.plan import ContrastPlan, PlannedContrast
 from counterbalance.contrasts.table import EffectTable, Flags
+from counterbalance.contrasts.words import Words
 from counterbalance.stats.counts import Array
 
 _LARGEST = 1e90
@@ -72,7 +73,7 @@ def evaluate(plan: ContrastPlan, table: EffectTable) -> list[Evaluated]:
     found: dict[str, Evaluated] = {}
     for name in plan.order:
         planned = by_id[name]
-        reason = _why_not(planned, trees, table)
+        reason = _why_not(planned, trees, table, plan.words)
         if reason is not None:
             found[name] = Evaluated(planned, reason=reason)
             continue
@@ -82,15 +83,16 @@ def evaluate(plan: ContrastPlan, table: EffectTable) -> list[Evaluated]:
     return [found[entry.id] for entry in plan.contrasts]
 
 
-def _why_not(planned: PlannedContrast, trees: Mapping[str, Node], table: EffectTable) -> str | None:
+def _why_not(planned: PlannedContrast, trees: Mapping[str, Node], table: EffectTable, words: Words) -> str | None:
     absent = [name for name in planned.conditions if name not in table.effects]
     if absent:
-        kind = "condition" if len(absent) == 1 else "conditions"
+        kind = words.first if len(absent) == 1 else words.firsts
         has = ", ".join(table.effects) or "none"
         return f"{kind} {', '.join(absent)} not in the data, which have {has}"
     for node in _through(planned.tree, trees):
         if isinstance(node, Effect) and node.effect not in table.effects[node.condition]:
-            return f"effect {node.condition}.{node.effect} not in the data"
+            has = ", ".join(table.effects[node.condition]) or "none"
+            return f"{words.second} {node.condition}.{node.effect} not in the data, which have {has}"
     return None
 
 

@@ -72,7 +72,7 @@ def _finished(
     ratio = _ratio_of_means(found)
     warnings = [pool_warning(pool.arms, estimate) for pool, estimate in zip(found.pools, pools, strict=True)]
     warnings += cue_warnings(found.planned, plan.file.conditions or {})
-    if found.planned.is_ratio and found.sides is not None:
+    if found.planned.is_ratio and (own.estimate is not None or ratio is not None):
         warnings.append(ratio_warning(own.estimate, ratio))
     n_items = own.n if found.sides is None else len(found.sides[0])
     told = tuple(dict.fromkeys(text for text in warnings if text))

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from counterbalance.contrasts.words import CROSSING, Words
 from counterbalance.errors import ConfigError
 
 MAX_LENGTH = 1000
@@ -17,7 +18,6 @@ _TOKEN = re.compile(
     |(?P<sign>[-+*/(),.]))""",
     re.VERBOSE,
 )
-_OPERAND = "a condition.effect, the id of another contrast, a number, mean(...), abs(...) or a parenthesis"
 
 
 class ExpressionError(ConfigError):
@@ -98,7 +98,7 @@ class _Token:
     column: int
 
 
-def parse_expression(text: str) -> Node:
+def parse_expression(text: str, words: Words = CROSSING) -> Node:
     """Read one expression.
 
     Parameters
@@ -107,6 +107,8 @@ def parse_expression(text: str) -> Node:
         Sums, differences, products with numbers and quotients of ``condition.effect`` and ids of contrasts; unary
         minus, parentheses, ``mean(a, b, ...)``, ``abs(a)``. Names that are not plain words stand in double quotes.
         Effects can be divided by effects only as the whole expression.
+    words
+        Those of the design, for messages.
 
     Raises
     ------
@@ -117,15 +119,15 @@ def parse_expression(text: str) -> Node:
         raise ExpressionError(
             f"{len(text)} characters; at most {MAX_LENGTH} are read: name the parts as contrasts", MAX_LENGTH + 1
         )
-    parser = _Parser(_tokens(text))
+    parser = _Parser(_tokens(text, words), words)
     tree = parser.expression(0)
     parser.expect_end()
     if isinstance(tree, Number):
-        raise ExpressionError("the expression is only a number; expected effects, such as T1.serial", 1)
+        raise ExpressionError(f"the expression is only a number; expected {words.operands}, such as {words.example}", 1)
     for node in walk(tree):
         if isinstance(node, Operation) and node.is_ratio and node is not tree:
             raise ExpressionError(
-                "effects divided by effects can only be the whole expression, such as abs(T1.role) / abs(T1.serial)",
+                f"{words.operands} divided by {words.operands} can only be the whole expression, such as {words.ratio}",
                 node.column,
             )
     return tree
@@ -189,13 +191,13 @@ def _summands(node: Node) -> list[Node]:
             return [node]
 
 
-def _tokens(text: str) -> list[_Token]:
+def _tokens(text: str, words: Words) -> list[_Token]:
     found, at, end = [], 0, len(text.rstrip())
     while at < end:
         match = _TOKEN.match(text, at)
         if match is None or match.lastgroup is None:
             column = at + len(text[at:]) - len(text[at:].lstrip()) + 1
-            raise ExpressionError(f"found {text[column - 1]!r}; expected {_OPERAND}, or one of + - * /", column)
+            raise ExpressionError(f"found {text[column - 1]!r}; expected {words.operand}, or one of + - * /", column)
         kind = match.lastgroup
         start = match.start(kind) - (kind == "quoted")
         found.append(_Token(kind, match.group(kind), start + 1))
@@ -207,8 +209,9 @@ def _tokens(text: str) -> list[_Token]:
 class _Parser:
     """Recursive descent; every method leaves the position behind what it has read."""
 
-    def __init__(self, tokens: list[_Token]) -> None:
+    def __init__(self, tokens: list[_Token], words: Words) -> None:
         self._tokens = tokens
+        self._words = words
         self._at = 0
 
     def expect_end(self) -> None:
@@ -219,14 +222,14 @@ class _Parser:
         node = self._product(depth)
         while self._is_sign("+", "-"):
             sign = self._take()
-            node = _join(sign, node, self._product(depth))
+            node = _join(sign, node, self._product(depth), self._words)
         return node
 
     def _product(self, depth: int) -> Node:
         node = self._signed(depth)
         while self._is_sign("*", "/"):
             sign = self._take()
-            node = _join(sign, node, self._signed(depth))
+            node = _join(sign, node, self._signed(depth), self._words)
         return node
 
     def _signed(self, depth: int) -> Node:
@@ -250,7 +253,7 @@ class _Parser:
             self._close()
             return node
         if token.kind not in {"name", "quoted"}:
-            raise self._wrong(_OPERAND)
+            raise self._wrong(self._words.operand)
         self._take()
         if token.kind == "name" and self._is_sign("("):
             return self._function(token, depth)
@@ -258,7 +261,9 @@ class _Parser:
             return Reference(token.text, token.column)
         self._take()
         if self._next.kind not in {"name", "quoted"}:
-            raise self._wrong(f"the name of an effect after {token.text!r} and the point")
+            raise self._wrong(
+                f"the {self._words.second} after {token.text!r} and the point, as in {self._words.example}"
+            )
         return Effect(token.text, self._take().text, token.column)
 
     def _function(self, name: _Token, depth: int) -> Node:
@@ -271,7 +276,9 @@ class _Parser:
             parts.append(self.expression(depth + 1))
         self._close()
         if any(isinstance(part, Number) for part in parts):
-            raise ExpressionError(f"{name.text}() of a number; expected effects or contrasts", name.column)
+            raise ExpressionError(
+                f"{name.text}() of a number; expected {self._words.operands} or contrasts", name.column
+            )
         if name.text == "mean":
             if len(parts) < 2:
                 raise ExpressionError("mean() of one arm; expected two or more, separated by commas", name.column)
@@ -302,7 +309,7 @@ class _Parser:
         return ExpressionError(f"found {found}; expected {expected}", token.column)
 
 
-def _join(sign: _Token, left: Node, right: Node) -> Node:
+def _join(sign: _Token, left: Node, right: Node, words: Words) -> Node:
     if isinstance(right, Number) and right.value == 0 and sign.text == "/":
         raise ExpressionError("division by 0", sign.column)
     if isinstance(left, Number) and isinstance(right, Number):
@@ -310,9 +317,13 @@ def _join(sign: _Token, left: Node, right: Node) -> Node:
         value = {"+": a + b, "-": a - b, "*": a * b, "/": a / b if b else 0.0}[sign.text]
         return Number(_finite(value, sign.column))
     if sign.text == "*" and not (isinstance(left, Number) or isinstance(right, Number)):
-        raise ExpressionError("effects times effects; expected a number on one side of *", sign.column)
+        raise ExpressionError(
+            f"{words.operands} times {words.operands}; expected a number on one side of *", sign.column
+        )
     if sign.text == "/" and isinstance(left, Number):
-        raise ExpressionError("a number divided by effects; expected effects on the left of /", sign.column)
+        raise ExpressionError(
+            f"a number divided by {words.operands}; expected {words.operands} on the left of /", sign.column
+        )
     return Operation(sign.text, left, right, sign.column)
 
 

@@ -1,8 +1,7 @@
 """Loading a file of contrasts: strictly read, parsed, every name and definition checked before any data is touched."""
 
-import difflib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -22,6 +21,7 @@ from counterbalance.contrasts.grammar import (
     parse_expression,
     walk,
 )
+from counterbalance.contrasts.words import CROSSING, Words, with_hint
 from counterbalance.errors import ConfigError
 
 _HINTS = {
@@ -32,7 +32,19 @@ _HINTS = {
     "int_type": "expected a whole number without quotes",
     "float_type": "expected a number without quotes",
     "bool_type": "expected true or false",
+    "greater_than": "expected a number greater than {gt}, such as 0.15",
+    "greater_than_equal": "expected a number that is at least {ge}",
+    "finite_number": "expected a finite number, such as 0.15",
+    "literal_error": "expected {expected}",
+    "too_short": "expected at least 1 item, such as {{id: A1, expression: T1c.serial - T1.serial, status: legacy}}",
+    "list_type": "expected a list",
+    "dict_type": "expected keys with values",
+    "model_type": "expected keys with values; see docs/contrasts.md",
+    "model_attributes_type": "expected keys with values; see docs/contrasts.md",
+    "string_too_short": "expected a name of at least 1 letter",
+    "string_too_long": "expected a name of at most {max_length} letters",
 }
+"""What is said in place of pydantic's words, filled with what the type of the problem knows."""
 _WHERE_TO_START = "start from config/contrasts/ad_series.yaml"
 
 
@@ -80,15 +92,18 @@ class ContrastPlan:
         In the file's order.
     order
         Ids in an order in which every contrast follows those that it refers to.
+    words
+        Those of the design, for messages.
     """
 
     source: str
     file: ContrastFile
     contrasts: tuple[PlannedContrast, ...]
     order: tuple[str, ...]
+    words: Words = CROSSING
 
 
-def load_contrasts(path: Path, *, effects: Sequence[str]) -> ContrastPlan:
+def load_contrasts(path: Path, *, effects: Sequence[str], conditions: Collection[str] | None = None) -> ContrastPlan:
     """Read and check a file of contrasts.
 
     Parameters
@@ -97,6 +112,8 @@ def load_contrasts(path: Path, *, effects: Sequence[str]) -> ContrastPlan:
         YAML in UTF-8; its form is in docs/contrasts.md.
     effects
         Names of the effects that the design has.
+    conditions
+        Those that the data have: a file that does not declare its own can name no other. None: any.
 
     Raises
     ------
@@ -106,38 +123,76 @@ def load_contrasts(path: Path, *, effects: Sequence[str]) -> ContrastPlan:
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read as a file of contrasts in UTF-8: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); {_WHERE_TO_START}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: cannot be read as UTF-8: {error}; save it as UTF-8") from error
     if not text.strip():
         raise ConfigError(f"{path}: the file is empty; {_WHERE_TO_START}")
-    return plan_contrasts(*parse_yaml(text, source=str(path)), source=str(path), effects=effects)
+    value, lines = parse_yaml(text, source=str(path))
+    plan = plan_contrasts(value, lines, source=str(path), effects=effects)
+    if conditions is not None and plan.file.conditions is None:
+        _check_conditions(plan, _places(plan.file, str(path), lines), conditions)
+    return plan
 
 
 def plan_contrasts(
-    value: Any, lines: Mapping[tuple[str | int, ...], int], *, source: str, effects: Sequence[str]
+    value: Any,
+    lines: Mapping[tuple[str | int, ...], int],
+    *,
+    source: str,
+    effects: Sequence[str],
+    conditions: Collection[str] | None = None,
+    words: Words = CROSSING,
 ) -> ContrastPlan:
-    """Check the content of a file of contrasts, as `parse_yaml` returns it; see `load_contrasts`."""
+    """Check the content of a file of contrasts, as `parse_yaml` returns it; see `load_contrasts`.
+
+    Parameters
+    ----------
+    conditions
+        Those that the design has; None where the data decide.
+    words
+        What messages call conditions and effects.
+    """
     try:
         file = ContrastFile.model_validate_json(json.dumps(value))
     except ValidationError as error:
         raise ConfigError(_explain(error, source, value, lines)) from None
-    found = {entry.id: lines.get(("contrasts", index, "expression")) for index, entry in enumerate(file.contrasts)}
-    # Without lines the source is a key of a study, into which the file was read.
-    places = {name: f"{source}{f' line {line}' if line else ''}, contrast {name}" for name, line in found.items()}
+    places = _places(file, source, lines)
     pair = find_collision([entry.id for entry in file.contrasts])
     if pair:
         raise ConfigError(f"{places[pair[1]]}: the ids {pair[0]!r} and {pair[1]!r} are the same; rename one of them")
-    trees = _parse(file, places)
-    problems = _unknown_names(file, trees, places, effects)
+    trees = _parse(file, places, words)
+    known = _Known(file.conditions, conditions, effects, words)
+    problems = list(_unknown_names(trees, places, known))
     if problems:
         raise ConfigError("\n".join(problems))
-    order = _order(trees, places)
-    conditions = _conditions(trees, order)
+    order = _order(trees, places, words)
+    used = _conditions(trees, order)
     planned = tuple(
-        PlannedContrast(entry, trees[entry.id], conditions[entry.id], entry.bound or file.bound)
-        for entry in file.contrasts
+        PlannedContrast(entry, trees[entry.id], used[entry.id], entry.bound or file.bound) for entry in file.contrasts
     )
-    return ContrastPlan(source, file, planned, order)
+    return ContrastPlan(source, file, planned, order, words)
+
+
+def _places(file: ContrastFile, source: str, lines: Mapping[tuple[str | int, ...], int]) -> dict[str, str]:
+    found = {entry.id: lines.get(("contrasts", index, "expression")) for index, entry in enumerate(file.contrasts)}
+    # Without lines the source is a key of a study, into which the file was read.
+    return {name: f"{source}{f' line {line}' if line else ''}, contrast {name}" for name, line in found.items()}
+
+
+def _check_conditions(plan: ContrastPlan, places: Mapping[str, str], conditions: Collection[str]) -> None:
+    """Refuse conditions that are neither in the data nor declared: such a name is more likely misspelt than absent."""
+    absent = [
+        f"{places[entry.id]}, column {node.column}: no condition {node.condition!r} in the data, which have "
+        f"{with_hint(node.condition, conditions)}"
+        for entry in plan.contrasts
+        for node in walk(entry.tree)
+        if isinstance(node, Effect) and node.condition not in conditions
+    ]
+    if absent:
+        advice = "correct the name, or list under `conditions` all that such data may have (docs/contrasts.md)"
+        raise ConfigError("\n".join([*absent, advice]))
 
 
 def references(tree: Node) -> list[Reference]:
@@ -145,11 +200,34 @@ def references(tree: Node) -> list[Reference]:
     return [node for node in walk(tree) if isinstance(node, Reference)]
 
 
-def _parse(file: ContrastFile, places: Mapping[str, str]) -> dict[str, Node]:
+@dataclass(frozen=True)
+class _Known:
+    """What expressions may name: conditions by the file's own list and by the design's, and effects."""
+
+    declared: Collection[str] | None
+    conditions: Collection[str] | None
+    effects: Collection[str]
+    words: Words
+
+    def fault(self, node: Effect) -> str | None:
+        """Say what is wrong with an operand, None if nothing is."""
+        words = self.words
+        if self.conditions is not None and node.condition not in self.conditions:
+            listed = with_hint(node.condition, self.conditions)
+            return f"no {words.first} {node.condition!r}; there are {listed}"
+        if self.declared is not None and node.condition not in self.declared:
+            listed = with_hint(node.condition, self.declared)
+            return f"no {words.first} {node.condition!r}; `conditions` has {listed}"
+        if node.effect not in self.effects:
+            return f"no {words.second} {node.effect!r}; there are {with_hint(node.effect, self.effects, words.seconds)}"
+        return None
+
+
+def _parse(file: ContrastFile, places: Mapping[str, str], words: Words) -> dict[str, Node]:
     trees, problems = {}, []
     for entry in file.contrasts:
         try:
-            trees[entry.id] = parse_expression(entry.expression)
+            trees[entry.id] = parse_expression(entry.expression, words)
         except ExpressionError as error:
             problems.append(f"{places[entry.id]}, {error}\n  {entry.expression}")
     if problems:
@@ -157,42 +235,24 @@ def _parse(file: ContrastFile, places: Mapping[str, str]) -> dict[str, Node]:
     return trees
 
 
-def _unknown_names(
-    file: ContrastFile, trees: Mapping[str, Node], places: Mapping[str, str], effects: Sequence[str]
-) -> list[str]:
+def _unknown_names(trees: Mapping[str, Node], places: Mapping[str, str], known: _Known) -> Iterator[str]:
     ratios = {name for name, tree in trees.items() if isinstance(tree, Operation) and tree.is_ratio}
-    problems = []
+    words = known.words
     for name, tree in trees.items():
         for node in walk(tree):
             fault = None
             if isinstance(node, Effect):
-                if file.conditions is not None and node.condition not in file.conditions:
-                    fault = (
-                        f"no condition {node.condition!r}; `conditions` has {_known(node.condition, file.conditions)}"
-                    )
-                elif node.effect not in effects:
-                    fault = f"no effect {node.effect!r}; there are {_known(node.effect, effects)}"
-            elif isinstance(node, Reference):
-                if node.name not in trees:
-                    fault = (
-                        f"no contrast {node.name!r}; there are {_known(node.name, trees)}. An effect is written as "
-                        "condition.effect, such as T1.serial"
-                    )
-                elif node.name in ratios:
-                    fault = f"contrast {node.name!r} is a ratio; a ratio cannot be part of another contrast"
+                fault = known.fault(node)
+            elif isinstance(node, Reference) and node.name not in trees:
+                form = f"{words.operands} are written as {words.first}.{words.second}, such as {words.example}"
+                fault = f"no contrast {node.name!r}; there are {with_hint(node.name, trees)}; {form}"
+            elif isinstance(node, Reference) and node.name in ratios:
+                fault = f"contrast {node.name!r} is a ratio; a ratio cannot be part of another contrast"
             if fault is not None and isinstance(node, Effect | Reference):
-                problems.append(f"{places[name]}, column {node.column}: {fault}")
-    return problems
+                yield f"{places[name]}, column {node.column}: {fault}"
 
 
-def _known(name: str, names: Iterable[str]) -> str:
-    listed = list(names)
-    close = difflib.get_close_matches(name, listed, n=1)
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
-    return ", ".join(listed) + hint
-
-
-def _order(trees: Mapping[str, Node], places: Mapping[str, str]) -> tuple[str, ...]:
+def _order(trees: Mapping[str, Node], places: Mapping[str, str], words: Words) -> tuple[str, ...]:
     graph = {name: {reference.name for reference in references(tree)} for name, tree in trees.items()}
     try:
         return tuple(TopologicalSorter(graph).static_order())
@@ -200,7 +260,7 @@ def _order(trees: Mapping[str, Node], places: Mapping[str, str]) -> tuple[str, .
         # graphlib lists each node before the one that needs it; read backwards it is "is defined by".
         cycle = list(reversed(error.args[1]))
         raise ConfigError(
-            f"{places[cycle[0]]}: circular definition {' -> '.join(cycle)}; write one of them out in effects"
+            f"{places[cycle[0]]}: circular definition {' -> '.join(cycle)}; write one of them out in {words.operands}"
         ) from None
 
 
@@ -222,7 +282,8 @@ def _explain(error: ValidationError, source: str, value: Any, lines: Mapping[tup
     for problem in error.errors():
         location = problem["loc"]
         known = max((location[:n] for n in range(len(location) + 1) if location[:n] in lines), key=len, default=())
-        text = _HINTS.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
+        hint = _HINTS.get(problem["type"])
+        text = hint.format(**problem.get("ctx", {})) if hint else problem["msg"].removeprefix("Value error, ")
         given = "" if problem["type"] in {"missing", "value_error"} else f" (found {problem['input']!r})"
         key = ".".join(str(part) for part in location) or "(whole file)"
         messages.append(f"{source} line {lines.get(known, 1)}, {_contrast_of(location, value)}key {key}: {text}{given}")

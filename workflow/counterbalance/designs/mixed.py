@@ -20,13 +20,15 @@ QUANTITY = "models_returned"
 PART = "@model="
 
 
-def estimate_parts(design: Design, analysis: Analysis, outcomes: pa.Table) -> dict[str, Result]:
+def estimate_parts(design: Design, analysis: Analysis, outcomes: pa.Table, **family: int) -> dict[str, Result]:
     """Estimate a cell and, where its replies name more than one model, each model's part.
 
     Parameters
     ----------
     outcomes
         Table of the declared schema; at least one row.
+    family
+        ``tests``, where the design takes it.
 
     Returns
     -------
@@ -35,7 +37,7 @@ def estimate_parts(design: Design, analysis: Analysis, outcomes: pa.Table) -> di
         ``not_measurable``, without p and label, and `models_returned` says who answered how many calls. Replies that
         name no model belong to no part.
     """
-    whole = dict(design.estimate(analysis, outcomes))
+    whole = dict(design.estimate(analysis, outcomes, **family))
     named = Counter(outcomes.column("model_returned").drop_null().to_pylist())
     if len(named) < 2:
         return whole
@@ -44,7 +46,8 @@ def estimate_parts(design: Design, analysis: Analysis, outcomes: pa.Table) -> di
     found[QUANTITY] = _answered(named, reason, outcomes)
     for model in sorted(named):
         part = outcomes.filter(pc.equal(outcomes.column("model_returned"), model))
-        found |= {f"{name}{PART}{model}": result for name, result in design.estimate(analysis, part).items()}
+        results = design.estimate(analysis, part, **family)
+        found |= {f"{name}{PART}{model}": result for name, result in results.items()}
     return found
 
 

@@ -1,6 +1,7 @@
 """From trials, replies and a way of reading to a table of outcomes: the same for every design."""
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -8,7 +9,7 @@ import pyarrow.compute as pc
 
 from counterbalance.artifacts import SCHEMAS
 from counterbalance.errors import InputError
-from counterbalance.reading import READER_VERSION
+from counterbalance.reading import READER_VERSION, Reading, read_answer
 
 _OUTCOMES = SCHEMAS["outcomes"]
 _COPIED = ("trial_id", "item_id", "group_id", "condition", "arrangement_index", "repeat")
@@ -72,6 +73,32 @@ def read_outcomes(trials: pa.Table, replies: pa.Table, read: Reader, *, repeats:
         for trial, reply in zip(asked, replied, strict=True)
     ]
     return pa.Table.from_pylist(rows, schema=_OUTCOMES.arrow)
+
+
+def read_text(trial: Row, reply: Row) -> Found:
+    """Read the answer from what the model wrote."""
+    finish = "length" if reply["status"] == "truncated" else reply["finish_reason"]
+    reading = _read_cached(reply["text"], tuple(trial["labels"]), tuple(trial["option_texts"]), finish)
+    return {
+        "outcome": reading.status,
+        "slot": reading.slot,
+        "candidates": list(reading.candidates),
+        "rule": reading.rule,
+    }
+
+
+def listed_tokens(reply: Row) -> list[tuple[str, float]] | None:
+    """Return the likeliest next tokens with their log-probabilities, None where the reply lists none."""
+    tokens, values = reply["top_tokens"], reply["top_logprobs"]
+    return None if tokens is None or values is None else list(zip(tokens, values, strict=True))
+
+
+# Many replies are one letter, the same in thousands of trials.
+@lru_cache(maxsize=4096)
+def _read_cached(
+    text: str | None, labels: tuple[str, ...], option_texts: tuple[str, ...], finish: str | None
+) -> Reading:
+    return read_answer(text, labels=labels, option_texts=option_texts, finish_reason=finish)
 
 
 def _outcome(trial: Row, reply: Row, read: Reader, repeats: int) -> Row:

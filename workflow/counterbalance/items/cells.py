@@ -20,7 +20,9 @@ ANSWERS = ("A", "B")
 
 _SHOWN = 20
 _LARGEST_NATS = 1e6
-_FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+# pandas writes a column of flags with gaps as 1.0 and 0.0.
+_FLAGS = dict.fromkeys(("1", "1.0", "true", "yes"), True) | dict.fromkeys(("0", "0.0", "false", "no"), False)
+_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class CellRow:
 
 @dataclass(frozen=True)
 class CellFile:
-    """A checked file: every condition has every item once.
+    """A checked file: no condition has an item twice.
 
     Attributes
     ----------
@@ -63,9 +65,27 @@ class CellFile:
         """The conditions, in the order in which the file first names them."""
         return tuple(dict.fromkeys(row.condition for row in self.rows))
 
+    @property
+    def missing(self) -> dict[str, tuple[str, ...]]:
+        """By condition, the items of others that it has no row for; only conditions that lack one."""
+        there = {(row.condition, row.item) for row in self.rows}
+        lacking = {
+            condition: tuple(item for item in self.items if (condition, item) not in there)
+            for condition in self.conditions
+        }
+        return {condition: items for condition, items in lacking.items() if items}
+
+    @property
+    def gaps(self) -> list[str]:
+        """What is missing, in words."""
+        return [
+            f"condition {condition!r}: no row for {len(items)} of {len(self.items)} items, {_listed(items)}"
+            for condition, items in self.missing.items()
+        ]
+
 
 def read_cell_file(data: bytes, source: str, *, kept_column: str | None = None) -> CellFile:
-    """Read the bytes of a CSV of cells, one row for each item in each condition.
+    """Read the bytes of a CSV of cells, one row for each item in each condition that has it.
 
     Parameters
     ----------
@@ -81,14 +101,8 @@ def read_cell_file(data: bytes, source: str, *, kept_column: str | None = None) 
     InputError
         With file, line, column and value of everything that is wrong.
     """
-    header, records = _records(data, source)
+    header, records = _records(data, source, kept_column)
     column = kept_column or (KEPT if KEPT in header else None)
-    missing = [name for name in (*COLUMNS, *([column] if column else [])) if name not in header]
-    if missing:
-        raise InputError(
-            f"{source} line 1: no column {', '.join(missing)}; expected {','.join(COLUMNS)} and optionally {KEPT}, "
-            f"found {','.join(header)}"
-        )
     rows, problems = [], []
     for line, fields in records:
         try:
@@ -98,7 +112,8 @@ def read_cell_file(data: bytes, source: str, *, kept_column: str | None = None) 
     problems += _inconsistent(rows) if not problems else []
     if problems:
         more = f"\n... and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
-        raise InputError(f"{source}: {len(problems)} things are wrong:\n" + "\n".join(problems[:_SHOWN]) + more)
+        count = "1 thing is" if len(problems) == 1 else f"{len(problems)} things are"
+        raise InputError(f"{source}: {count} wrong:\n" + "\n".join(problems[:_SHOWN]) + more)
     if not rows:
         raise InputError(f"{source}: no rows; expected a header {','.join(COLUMNS)} and one row per condition and item")
     return CellFile(tuple(rows), column, tuple(name for name in header if name not in {*COLUMNS, column}))
@@ -139,7 +154,8 @@ def prepare_cells(data: bytes, dataset: Dataset) -> Prepared:
             }
         )
     n = len(file.items)
-    facts = {"rows": len(file.rows), "kept": n, "rejected": {}, "taken": n, "not_taken": 0, "warnings": []}
+    warnings = [f"{dataset.path}, {gap}" for gap in file.gaps]
+    facts = {"rows": len(file.rows), "kept": n, "rejected": {}, "taken": n, "not_taken": 0, "warnings": warnings}
     facts |= {"conditions": list(file.conditions), "kept_column": file.kept_column}
     facts |= {"columns_not_used": list(file.unused)}
     return Prepared(table_from_rows(rows, SCHEMAS["items"]), table_from_rows([], SCHEMAS["rejected"]), facts)
@@ -177,7 +193,32 @@ def parse_flag(name: str, text: str) -> bool:
     return found
 
 
-def _records(data: bytes, source: str) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
+def _check_header(header: list[str], source: str, kept_column: str | None) -> None:
+    separators = [name for sign, name in _SEPARATORS.items() if sign in "".join(header)]
+    if separators and not set(header) & set(COLUMNS):
+        raise InputError(
+            f"{source} line 1: the columns are separated by {separators[0]}, found {','.join(header)!r}; expected "
+            "commas, with a point in decimal numbers: save the file as CSV with commas"
+        )
+    missing = [name for name in COLUMNS if name not in header]
+    if missing:
+        raise InputError(
+            f"{source} line 1: no column {', '.join(missing)}; expected {','.join(COLUMNS)} and optionally {KEPT}, "
+            f"found {','.join(header)}"
+        )
+    if kept_column is not None and kept_column not in header:
+        raise InputError(
+            f"{source} line 1: no column {kept_column}, which --kept-column, or kept_column in a study, names; found "
+            f"{','.join(header)}: name one of these, or leave it out where the rule for flags is to decide"
+        )
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(map(repr, names[:_SHOWN])) + more
+
+
+def _records(data: bytes, source: str, kept_column: str | None) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
     line = 1
     try:
         reader = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True)
@@ -185,16 +226,20 @@ def _records(data: bytes, source: str) -> tuple[list[str], list[tuple[int, dict[
         twice = sorted({name for name in header if header.count(name) > 1})
         if twice:
             raise InputError(f"{source} line 1: column {', '.join(twice)} is there twice; expected every column once")
+        _check_header(header, source, kept_column)
         found, line = [], reader.line_num + 1
         for values in reader:
             if values and len(values) != len(header):
-                raise InputError(f"{source} line {line}: {len(values)} fields; the header has {len(header)}")
+                raise InputError(
+                    f"{source} line {line}: {len(values)} fields; the header has {len(header)}, and every row needs as "
+                    "many: add what is missing, or put a field that holds a comma in double quotes"
+                )
             if values:
                 found.append((line, dict(zip(header, values, strict=True))))
             line = reader.line_num + 1
         return header, found
     except UnicodeDecodeError as error:
-        raise InputError(f"{source}: cannot be read as CSV in UTF-8: {error}") from error
+        raise InputError(f"{source}: cannot be read as CSV in UTF-8: {error}; save it as UTF-8") from error
     except csv.Error as error:
         raise InputError(
             f"{source} line {line}: cannot be read as CSV: {error}; see to the quotes from there on"
@@ -218,18 +263,15 @@ def _inconsistent(rows: list[CellRow]) -> list[str]:
     for row in rows:
         first = seen.setdefault((row.condition, row.item), row.line)
         if first != row.line:
-            problems.append(f"line {row.line}: condition {row.condition!r}, item {row.item!r} is on line {first} too")
+            problems.append(
+                f"line {row.line}: condition {row.condition!r}, item {row.item!r} is on line {first} too; expected one "
+                "row for an item in a condition: remove one, or average them"
+            )
         before = kept.setdefault(row.item, row)
         if before.kept != row.kept:
             problems.append(
                 f"line {row.line}: item {row.item!r} is {'kept' if row.kept else 'not kept'} here and otherwise on "
-                f"line {before.line}; an item belongs to the filtered set in all conditions or in none"
+                f"line {before.line}; an item belongs to the filtered set in all conditions or in none: give it "
+                "one flag"
             )
-    conditions = dict.fromkeys(row.condition for row in rows)
-    problems += [
-        f"condition {condition!r}: no row for item {item!r} of line {row.line}; every condition needs every item"
-        for condition in conditions
-        for item, row in kept.items()
-        if (condition, item) not in seen
-    ]
     return problems

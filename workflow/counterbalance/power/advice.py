@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from scipy import optimize, special
 
-from counterbalance.config import Study
+from counterbalance.config import Experiment, Study
+from counterbalance.designs import get_design
+from counterbalance.power.facts import read_items
 from counterbalance.power.grid import Row
 
 _PREFERRED = ("williams", "exhaustive", "sampled", "cyclic")
@@ -57,20 +59,25 @@ def holm_factor(study: Study, n_options: int) -> tuple[int, float]:
     """Return the number of tests of the largest family, and how much larger a V its first step needs.
 
     The first test of a Holm family of m has to reach alpha / m. With many items the statistic is a noncentral
-    chi-squared, whose noncentrality grows with the square of V.
+    chi-squared, whose noncentrality grows with the square of V. Items with another number of options have tests of
+    their own; a data set that is not here yet counts as if it had none.
     """
     analysis = study.config.analysis
-    sizes = [
-        2 * len(experiment.models) * len(experiment.datasets)
-        for experiment in study.config.experiments
-        if experiment.design == "mcq"
-    ]
+    sizes = [_n_tests(study, entry) for entry in study.config.experiments if entry.design == "mcq"]
     tests = sum(sizes) if analysis.family == "study" else max(sizes)
     needed = [
         _noncentrality(alpha, analysis.detectable_power, n_options - 1)
         for alpha in (analysis.alpha, analysis.alpha / tests)
     ]
     return tests, float((needed[1] / needed[0]) ** 0.5)
+
+
+def _n_tests(study: Study, experiment: Experiment) -> int:
+    design, tests = get_design(experiment.design), 0
+    for name in experiment.datasets:
+        items = read_items(study, study.dataset(name))
+        tests += len(design.tests([] if items is None else [items.k, *items.others]))
+    return tests * len(experiment.models)
 
 
 def _noncentrality(alpha: float, power: float, df: int) -> float:

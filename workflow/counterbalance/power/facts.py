@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,11 +25,28 @@ _MILLION = 1e6
 
 @dataclass(frozen=True)
 class Items:
-    """A data set: number of items, and the number of options that most of them have."""
+    """A data set before it is asked.
+
+    Attributes
+    ----------
+    n, k
+        Items that have the number of options that most have, and that number.
+    others
+        Further numbers of options, each with its number of items.
+    n_groups
+        Units among those n: items that share a source count once.
+    """
 
     n: int
     k: int
+    others: Mapping[int, int]
+    n_groups: int
     table: pa.Table
+
+    @property
+    def numbers(self) -> str:
+        """How many items have how many options, in words."""
+        return ", ".join(f"{n} with {k}" for k, n in {self.k: self.n, **self.others}.items())
 
 
 def read_items(study: Study, dataset: Dataset) -> Items | None:
@@ -40,8 +58,12 @@ def read_items(study: Study, dataset: Dataset) -> Items | None:
         return None
     else:
         table = prepare_table(read_source(dataset, study.root).data, dataset, study.config.seed).items
-    options = Counter(len(ids) for ids in table.column("option_ids").to_pylist())
-    return Items(table.num_rows, max(options, key=lambda k: (options[k], -k)), table)
+    sizes = [len(ids) for ids in table.column("option_ids").to_pylist()]
+    counts = Counter(sizes)
+    k = max(counts, key=lambda size: (counts[size], -size))
+    groups = {group for group, size in zip(table.column("group_id").to_pylist(), sizes, strict=True) if size == k}
+    others = {size: counts[size] for size in sorted(counts) if size != k}
+    return Items(counts[k], k, others, len(groups), table)
 
 
 def prompt_tokens(study: Study, experiment: Experiment, dataset: Dataset, items: Items) -> float:

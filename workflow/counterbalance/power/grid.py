@@ -1,6 +1,6 @@
 """The designs that a study could use, the V that each would show, and what each costs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import factorial
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from counterbalance.arrangements import Scheme, count_arrangements
 from counterbalance.config import Analysis, Experiment, Study
-from counterbalance.power.facts import call_price, prompt_tokens, read_items
+from counterbalance.power.facts import Items, call_price, prompt_tokens, read_items
 from counterbalance.power.search import DesignPower, Spent, detectable
 from counterbalance.simulation.cells import design_orders
 from counterbalance.simulation.respondent import Respondent, ability_for
@@ -68,7 +68,9 @@ class Group:
     most_orders
         More orders per item are refused.
     extra
-        Share of calls asked once more.
+        Share of prompts asked once more.
+    mixed, grouped
+        In words: data sets in which other items have another number of options; in which items form groups.
     """
 
     k: int
@@ -82,6 +84,8 @@ class Group:
     sampled: int
     most_orders: int
     extra: float
+    mixed: tuple[str, ...] = ()
+    grouped: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,7 @@ class Row:
     Attributes
     ----------
     orders, calls
-        Orders per item, and calls of one cell, repeats included.
+        Orders per item, and calls of one cell, repeats and those asked once more included.
     cost
         Of all the group's cells, in US dollars; None without prices.
     own
@@ -109,61 +113,79 @@ class Row:
 
 
 def find_groups(study: Study) -> list[Group]:
-    """Return the study's mcq experiments by number of options and of repeats."""
-    groups: dict[tuple[int, int], list[Group]] = {}
+    """Return the study's mcq experiments by number of options, of repeats, and share of prompts asked once more."""
+    groups: dict[tuple[int, int, float], list[Group]] = {}
     for experiment in study.config.experiments:
         if experiment.design == "mcq":
-            group = _group(study, experiment)
-            groups.setdefault((group.k, group.repeats), []).append(group)
+            for group in _of_experiment(study, experiment):
+                groups.setdefault((group.k, group.repeats, group.extra), []).append(group)
     return [_join(parts) for parts in groups.values()]
 
 
-def _group(study: Study, experiment: Experiment) -> Group:
-    prices: list[float] = []
-    own: set[tuple[Scheme, int, int]] = set()
-    unread, unpriced, options = [], set(), []
+def _of_experiment(study: Study, experiment: Experiment) -> Iterator[Group]:
+    """Yield a group for each number of options that most items of a data set have."""
+    read = {name: read_items(study, study.dataset(name)) for name in experiment.datasets}
+    known = [items.k for items in read.values() if items is not None]
+    usual = max(known, key=lambda k: (known.count(k), -k)) if known else _UNKNOWN_K
+    of_size: dict[int, dict[str, Items | None]] = {}
+    for name, items in read.items():
+        of_size.setdefault(usual if items is None else items.k, {})[name] = items
+    for k, datasets in of_size.items():
+        yield _group(study, experiment, k, datasets)
+
+
+def _group(study: Study, experiment: Experiment, k: int, datasets: Mapping[str, Items | None]) -> Group:
+    here = {name: items for name, items in datasets.items() if items is not None}
     scheme, n = experiment.arrangement.scheme, experiment.arrangement.n
-    for name in experiment.datasets:
-        dataset = study.dataset(name)
-        items = read_items(study, dataset)
-        if items is None:
-            unread.append(name)
-            continue
-        options.append(items.k)
-        own.add((scheme, count_arrangements(scheme, n, items.k), items.n))
-        for model in experiment.models:
-            if study.config.money.prices.get(model) is None:
-                unpriced.add(model)
-                continue
-            price = call_price(study, experiment, model, prompt_tokens(study, experiment, dataset, items))
-            prices += [] if price is None else [price]
-    k = max(set(options), key=options.count) if options else _UNKNOWN_K
+    unpriced = {model for model in experiment.models if here and study.config.money.prices.get(model) is None}
+    prices = [
+        price
+        for name, items in here.items()
+        for model in experiment.models
+        if model not in unpriced and (price := _call_price(study, experiment, model, name, items)) is not None
+    ]
     return Group(
         k=k,
         repeats=experiment.repeats,
         experiments=(experiment.id,),
-        own=frozenset(own),
-        n_cells=len(experiment.models) * len(experiment.datasets),
+        own=frozenset((scheme, count_arrangements(scheme, n, k), items.n) for items in here.values()),
+        n_cells=len(experiment.models) * len(datasets),
         price=sum(prices) if prices else None,
         unpriced=tuple(sorted(unpriced)),
-        unread=tuple(unread),
+        unread=tuple(name for name in datasets if name not in here),
         sampled=n if scheme == "sampled" and n is not None else min(2 * k, factorial(k)),
         most_orders=study.config.limits.max_arrangements,
         extra=experiment.repeat_share,
+        mixed=tuple(f"{name} has {items.numbers}" for name, items in here.items() if items.others),
+        grouped=tuple(
+            f"{name} has {items.n} items in {items.n_groups} groups"
+            for name, items in here.items()
+            if items.n_groups < items.n
+        ),
     )
+
+
+def _call_price(study: Study, experiment: Experiment, model: str, dataset: str, items: Items) -> float | None:
+    tokens = prompt_tokens(study, experiment, study.dataset(dataset), items)
+    return call_price(study, experiment, model, tokens)
 
 
 def _join(parts: Sequence[Group]) -> Group:
     prices = [part.price for part in parts if part.price is not None]
+
+    def names(field: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for part in parts for name in getattr(part, field)))
+
     return replace(
         parts[0],
-        experiments=tuple(name for part in parts for name in part.experiments),
+        experiments=names("experiments"),
         own=frozenset().union(*(part.own for part in parts)),
         n_cells=sum(part.n_cells for part in parts),
         price=sum(prices) if prices else None,
-        unpriced=tuple(sorted({name for part in parts for name in part.unpriced})),
-        unread=tuple(sorted({name for part in parts for name in part.unread})),
-        extra=max(part.extra for part in parts),
+        unpriced=tuple(sorted(names("unpriced"))),
+        unread=tuple(sorted(names("unread"))),
+        mixed=names("mixed"),
+        grouped=names("grouped"),
     )
 
 
@@ -245,14 +267,13 @@ def _curve(k: int, accuracy: float, assumed: Assumed) -> EffectCurve:
 
 def _row(group: Group, design: tuple[Scheme, int, int], accuracy: float, found: DesignPower) -> Row:
     scheme, orders, n_items = design
-    calls = n_items * orders * group.repeats
-    billed = calls * (1 + group.extra)
+    calls = n_items * orders * (group.repeats + group.extra)
     return Row(
         scheme=scheme,
         orders=orders,
         n_items=n_items,
-        calls=calls,
-        cost=None if group.price is None else group.price * billed,
+        calls=round(calls),
+        cost=None if group.price is None else group.price * calls,
         own=design in group.own,
         accuracy=accuracy,
         found=found,

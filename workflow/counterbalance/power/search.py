@@ -1,8 +1,8 @@
 """The V that a design finds with a given power, from simulated cells and the pipeline's own test."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 from scipy import optimize, special
@@ -22,6 +22,9 @@ _NUMBERS_AT_ONCE = 4_000_000
 _STEEPEST = 1e4
 
 Spent = Callable[[int], None]
+
+Tried = tuple[float, bool, bool, float, int]
+"""A simulated cell: its V, whether accuracy and picks were found to differ, unstable items, and which orders it had."""
 
 
 @dataclass(frozen=True)
@@ -86,11 +89,12 @@ def detectable(
     Notes
     -----
     Both rounds together are fitted by P(reject) = Phi(a + b V), by maximum likelihood, and V at the power asked for is
-    read off, with its standard error by the delta method. The guess takes the null distribution as a chi-squared; the
-    cells themselves are judged by the relabelling test of the pipeline, on accuracy and on picks.
+    read off, with its standard error by the delta method; where orders are drawn several times with that over the
+    draws (sandwich), if it is larger, since cells of one draw are alike. The guess takes the null distribution as a
+    chi-squared; the cells themselves are judged by the relabelling test of the pipeline, on accuracy and on picks.
     """
     guess = min(_guess(curve, orders[0], alpha, power, rng), 0.6 * curve.largest)
-    tried: list[tuple[float, bool, bool, float]] = []
+    tried: list[Tried] = []
     for factors in (_FIRST_ROUND, _SECOND_ROUND):
         values = np.minimum(guess * np.array(factors), curve.largest)
         each = max(1, cells // 2 // len(factors))
@@ -137,14 +141,16 @@ def _draws(alpha: float) -> int:
 
 def _try(
     curve: EffectCurve, v: float, orders: Sequence[Ints], alpha: float, cells: int, rng: np.random.Generator
-) -> Iterator[tuple[float, bool, bool, float]]:
+) -> Iterator[Tried]:
     shares = [cells // len(orders) + (place < cells % len(orders)) for place in range(len(orders))]
-    for tallies in chain(*(cells_of(curve, v, drawn, n, rng) for drawn, n in zip(orders, shares, strict=True))):
-        asked = tallies.n > 0
-        share = tallies.correct / np.maximum(tallies.n, 1)
-        varies = np.where(asked, share, -1.0).max(axis=2) > np.where(asked, share, 2.0).min(axis=2)
-        for correct, picks, unstable in zip(tallies.correct, tallies.picks, varies.mean(axis=1), strict=True):
-            yield v, *rejects(correct, tallies.n, picks, alpha, int(rng.integers(2**32))), float(unstable)
+    for place, (drawn, n) in enumerate(zip(orders, shares, strict=True)):
+        for tallies in cells_of(curve, v, drawn, n, rng):
+            asked = tallies.n > 0
+            share = tallies.correct / np.maximum(tallies.n, 1)
+            varies = np.where(asked, share, -1.0).max(axis=2) > np.where(asked, share, 2.0).min(axis=2)
+            for correct, picks, unstable in zip(tallies.correct, tallies.picks, varies.mean(axis=1), strict=True):
+                found = rejects(correct, tallies.n, picks, alpha, int(rng.integers(2**32)))
+                yield v, *found, float(unstable), place
 
 
 def _guess(curve: EffectCurve, orders: Ints, alpha: float, power: float, rng: np.random.Generator) -> float:
@@ -158,11 +164,15 @@ def _guess(curve: EffectCurve, orders: Ints, alpha: float, power: float, rng: np
     return float(np.median(values))
 
 
-def _columns(tried: list[tuple[float, bool, bool, float]], column: int) -> tuple[Array, Array]:
-    return np.array([row[0] for row in tried]), np.array([float(row[column]) for row in tried])
+def _columns(tried: list[Tried], column: int) -> tuple[Array, Array, Ints]:
+    return (
+        np.array([row[0] for row in tried]),
+        np.array([float(row[column]) for row in tried]),
+        np.array([row[4] for row in tried]),
+    )
 
 
-def _fit(v: Array, rejected: Array, power: float, largest: float) -> Found:
+def _fit(v: Array, rejected: Array, draw: Ints, power: float, largest: float) -> Found:
     """Fit P(reject) = Phi(a + b V) and return V at the power, unless the simulated cells never come near it."""
     if rejected.mean() == 0:
         return Found(None, None, "no simulated cell was found at any V")
@@ -180,11 +190,24 @@ def _fit(v: Array, rejected: Array, power: float, largest: float) -> Found:
     at = (target - a) / b * scale
     if not 0 < at <= largest:
         return Found(None, None, f"no slot bonus gives a V above {largest:.2f}, and that is not found often enough")
-    z = a + b * v / scale
-    weight = np.exp(-(z**2)) / (2 * np.pi) / np.maximum(special.ndtr(z) * special.ndtr(-z), 1e-12)
-    columns = np.stack([np.ones_like(v), v / scale])
-    covariance = np.linalg.pinv((weight * columns) @ columns.T)
     gradient = np.array([-1.0, -(target - a) / b]) / b * scale
     # Where larger V were all found and smaller ones never, the fit knows no error but the gap between them.
     gap = float(v[rejected == 1].min() - v[rejected == 0].max())
-    return Found(at, max(float(np.sqrt(gradient @ covariance @ gradient)), gap))
+    return Found(at, max(_error(a, b, v / scale, rejected, draw, gradient), gap))
+
+
+def _error(a: float, b: float, x: Array, rejected: Array, draw: Ints, gradient: Array) -> float:
+    """Return the standard error of a number with this gradient over a and b: the larger of within and over draws."""
+    z = a + b * x
+    spread = np.maximum(special.ndtr(z) * special.ndtr(-z), 1e-12)
+    density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    columns = np.stack([np.ones_like(x), x])
+    covariance = np.linalg.pinv((density**2 / spread * columns) @ columns.T)
+    alone = float(gradient @ covariance @ gradient)
+    n_draws = len(np.unique(draw))
+    if n_draws == 1:
+        return math.sqrt(alone)
+    scores = (rejected - special.ndtr(z)) * density / spread * columns
+    sums = np.stack([np.bincount(draw, weights=row) for row in scores])
+    reach = gradient @ covariance @ sums
+    return math.sqrt(max(alone, n_draws / (n_draws - 1) * float(reach @ reach)))

@@ -52,6 +52,22 @@ def notes(study: Study, group: Group, rows: Sequence[Row], assumed: Assumed, cel
     ]
     if any(row.found.accuracy.v is None for row in rows):
         lines.append("-: no slot effect is found that often; too few items change with the slot.")
+    if group.extra:
+        lines.append(
+            f"Calls hold the {group.extra:.3g} of all prompts that are asked once more, on average; the seed draws a "
+            "few more or fewer."
+        )
+    if group.mixed:
+        lines.append(
+            f"Numbers of options differ: {'; '.join(group.mixed)}. Those with other numbers are tested apart: the "
+            f"table is about the items with {group.k}, and the others are neither in its calls nor in its cost."
+        )
+    if group.grouped:
+        lines.append(
+            f"Items form groups: {'; '.join(group.grouped)}. The tests take a group as one, the table takes each item "
+            "by itself: the V that will be seen lies between that of the items' row and that of as many items as there "
+            "are groups."
+        )
     if group.price is not None:
         lines.append(
             f"US$ for all {group.n_cells} cells: input at {CHARACTERS_PER_TOKEN:g} characters a token, uncached, "

@@ -9,7 +9,7 @@ from counterbalance.report.bought import Bought, in_random_order, sessions_of
 from counterbalance.report.interruptions import InterruptionTable, view_interruptions
 from counterbalance.report.published import is_published
 from counterbalance.report.sent import SentView, view_sent
-from counterbalance.report.text import MISSING, count, dollars, plural
+from counterbalance.report.text import MISSING, anchor_of, count, dollars, plural
 
 _ORDERS = {
     True: "mixed by the seed",
@@ -74,7 +74,7 @@ def _row(bought: Bought) -> BuyingRow:
         cell=cell.dataset.id,
         model=cell.model.id,
         experiment=cell.experiment.id,
-        anchor=f"cell-{cell.name.replace('/', '.')}",
+        anchor=anchor_of(cell.name),
         calls=_number(facts, "calls"),
         attempts=_number(facts, "attempts"),
         errors=_number(facts, "transport_errors"),

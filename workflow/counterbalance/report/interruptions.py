@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from counterbalance.config import Analysis
 from counterbalance.report.bought import Bought, in_random_order, sessions_of
-from counterbalance.report.text import count, interval, listing, p_equals, percent, plural, signed
+from counterbalance.report.text import anchor_of, count, interval, listing, p_equals, percent, plural, signed
 from counterbalance.stats.estimate import FEW_ITEMS, Result
 from counterbalance.stats.interruption import Half, Interruption, compare_halves
 from counterbalance.stats.multiplicity import holm
@@ -149,7 +149,7 @@ def _view(entry: _Compared, adjusted: Sequence[float | None], analysis: Analysis
     picks = "; ".join(f"{name} {_difference(result)}" for name, result in slots)
     return InterruptionView(
         cell=f"{cell.experiment.id} · {cell.model.id} · {cell.dataset.id}",
-        anchor=f"cell-{cell.name.replace('/', '.')}",
+        anchor=anchor_of(cell.name),
         before=_describe(entry.before),
         after=_describe(entry.after),
         differences=[*([_difference(entry.found.accuracy)] if entry.terms.right else []), picks],

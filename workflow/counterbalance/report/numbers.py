@@ -107,6 +107,18 @@ def writer_of(quantity: str) -> Callable[[float], str]:
     return _WRITERS.get(name, proportion)
 
 
+def verdict_of(cell: CellNumbers) -> str:
+    """Return the verdict's label, or an empty string where there is none."""
+    number = cell.get("verdict")
+    return (number.label or "") if number else ""
+
+
+def mixture_of(cell: CellNumbers) -> str:
+    """Return who answered a cell, if it was more than one model; an empty string for any other cell."""
+    number = cell.get("models_returned")
+    return (number.reason or "more than one model answered") if number else ""
+
+
 def _note(number: Number) -> str:
     if number.status in USABLE:
         return ""

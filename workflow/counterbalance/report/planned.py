@@ -7,7 +7,7 @@ from counterbalance.config import Cell
 from counterbalance.config.contrasts import Contrast, ContrastFile
 from counterbalance.report.numbers import USABLE, CellNumbers, Number, Shown
 from counterbalance.report.sources import Sources
-from counterbalance.report.text import MISSING, interval, p_value, signed
+from counterbalance.report.text import MISSING, anchor_of, interval, p_value, signed
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class PlannedView:
     name: str
     anchor: str
     rows: Sequence[ContrastRow]
+    notes: Sequence[tuple[str, str]]
 
 
 def view_planned(sources: Sources) -> list[PlannedView]:
@@ -50,6 +51,15 @@ def contrast_rows(numbers: CellNumbers, plan: ContrastFile | None) -> list[Contr
     """Return a row for each planned contrast that a cell has, in the plan's order."""
     found = [(entry, numbers.get(f"contrast.{entry.id}")) for entry in (plan.contrasts if plan else [])]
     return [_row(entry, number, numbers) for entry, number in found if number is not None]
+
+
+def contrast_notes(rows: Sequence[ContrastRow]) -> list[tuple[str, str]]:
+    """Return what has to be said of contrasts below their table: the names, and a text that is true of all of them."""
+    about: dict[str, list[str]] = {}
+    for row in rows:
+        for text in row.notes:
+            about.setdefault(text, []).append(row.name)
+    return [(", ".join(names), text) for text, names in about.items()]
 
 
 def amount(number: Number | None) -> Shown:
@@ -84,10 +94,12 @@ def negative(numbers: CellNumbers, name: str) -> str:
 
 def _view(cell: Cell, sources: Sources, plan: ContrastFile) -> PlannedView:
     numbers = sources.cells[cell.experiment.id, cell.model.id, cell.dataset.id]
+    rows = contrast_rows(numbers, plan)
     return PlannedView(
         name=f"{cell.experiment.id} · {cell.model.id} · {cell.dataset.id}",
-        anchor=f"cell-{cell.name.replace('/', '.')}",
-        rows=contrast_rows(numbers, plan),
+        anchor=anchor_of(cell.name),
+        rows=rows,
+        notes=contrast_notes(rows),
     )
 
 

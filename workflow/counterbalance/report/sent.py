@@ -6,6 +6,7 @@ from typing import Any
 
 from counterbalance.canonical import canonical_json
 from counterbalance.config import Experiment, Model
+from counterbalance.config.checks import is_dated
 from counterbalance.config.models import ApiModel, GenerateRead
 from counterbalance.report.bought import Bought
 from counterbalance.report.text import listing
@@ -45,6 +46,8 @@ def _describe(entries: Sequence[Bought]) -> SentView:
 def _words(experiment: Experiment, model: Model, sets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if len(sets) > 1:
         yield f"{len(sets)} different sets of parameters"
+    if isinstance(model, ApiModel) and not is_dated(model):
+        yield "warning: the model id names no dated version, so what answered under it may change"
     # Only a vendor behind an interface has a default of its own that would hold.
     remote = isinstance(model, ApiModel)
     for name, default in (("temperature", "the vendor's default holds"), ("seed", "the vendor draws")):

@@ -98,3 +98,8 @@ def plural(number: int, one: str, many: str | None = None) -> str:
 def listing(words: list[str], last: str = "and") -> str:
     """Join words for running text: ``a, b and c``."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}" if words else ""
+
+
+def anchor_of(cell: str) -> str:
+    """Return the id of a cell's element on the page, from its name ``experiment/model/subset``."""
+    return f"cell-{cell.replace('/', '.')}"

@@ -13,7 +13,7 @@ from counterbalance.report.provenance import Provenance, view_provenance
 from counterbalance.report.published import PublishedView, is_published, predictions_words, view_published
 from counterbalance.report.sections import Overview, Room, Section, overviews_of, room_of, rooms_of
 from counterbalance.report.sources import Row, Sources
-from counterbalance.report.text import MISSING, count, interval, listing, percent, plural, proportion
+from counterbalance.report.text import MISSING, anchor_of, count, interval, listing, percent, plural, proportion
 
 _REJECTED_SHOWN = 50
 _STREAMS = {
@@ -138,11 +138,12 @@ def _used_models(study: Study) -> list[Model]:
 
 def _size(sources: Sources) -> str:
     config = sources.study.config
-    counts = {
-        key: max((number.n_calls for number in numbers.values()), default=0) for key, numbers in sources.cells.items()
-    }
-    taken = sum(counts[key] for key, bought in sources.bought.items() if is_published(bought.cell))
-    calls = sum(counts.values()) - taken
+    taken = sum(
+        max((number.n_calls for number in sources.cells[key].values()), default=0)
+        for key, bought in sources.bought.items()
+        if is_published(bought.cell)
+    )
+    calls = sum(bought.facts.get("calls") or 0 for bought in sources.bought.values() if not is_published(bought.cell))
     asked = [model for model in _used_models(sources.study) if model.vendor != "cells"]
     parts = [
         *([plural(len(asked), "model")] if asked else ["no model asked"]),
@@ -168,7 +169,7 @@ def _prediction(row: Row) -> PredictionView:
             ends = interval(write(row["low"]), write(row["high"]))
     return PredictionView(
         id=row["prediction"],
-        anchor=f"cell-{'.'.join(names)}",
+        anchor=anchor_of("/".join(names)),
         cell=" · ".join(names),
         quantity=row["quantity"],
         said=row["expected"],

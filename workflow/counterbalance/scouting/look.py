@@ -21,7 +21,8 @@ from counterbalance.scouting.trials import reused
 from counterbalance.spending.prices import Tariff
 from counterbalance.stats.detectable import Nuisance, fit_nuisance, predict_v
 from counterbalance.stats.estimate import Result
-from counterbalance.stats.proportions import clustered_shares, wilson
+from counterbalance.stats.proportions import clustered_shares
+from counterbalance.stats.steadiness import ItemAnswers, consistency, in_groups
 
 _PLANNED = ["group_id", "repeat", "labels", "gold_slot"]
 
@@ -91,7 +92,7 @@ def look(study: Study, cell: Cell, scout: Scout, trials: pa.Table, replies: pa.T
     analysis, sweep = study.config.analysis, read_sweep(study, cell)
     outcomes = get_design(cell.experiment.design).score(cell.experiment, trials, replies)
     strata = count_strata(outcomes)
-    accuracy = _accuracy(analysis, strata)
+    accuracy = _accuracy(analysis, outcomes)
     ruling = rule_on(scout, analysis, accuracy)
     kept, found = reused(trials), outcomes.column("outcome").to_pylist()
     body = {
@@ -103,7 +104,7 @@ def look(study: Study, cell: Cell, scout: Scout, trials: pa.Table, replies: pa.T
         "outcomes": {name: found.count(name) for name in sorted(set(found))},
         "accuracy": _json(accuracy),
         "band": None if accuracy.estimate is None else band_of(analysis, accuracy.estimate),
-        "same_option": _json(_same_option(analysis, strata)),
+        "same_option": _json(_same_option(analysis, outcomes)),
         "detectable_V": _predict(analysis, strata, sweep),
         "sweep": {
             "trials": sweep.trials,
@@ -119,18 +120,28 @@ def look(study: Study, cell: Cell, scout: Scout, trials: pa.Table, replies: pa.T
     return Look(body, ruling)
 
 
-def _accuracy(analysis: Analysis, strata: Sequence[Counts]) -> Result:
+def _accuracy(analysis: Analysis, outcomes: pa.Table) -> Result:
     """Over all items whatever their number of options, the group being the unit."""
-    hits = np.concatenate([counts.correct.sum(axis=1) for counts in strata])
-    n = np.concatenate([counts.scored.sum(axis=1) for counts in strata])
-    found = clustered_shares(hits[:, None], n[:, None], level=analysis.level)[0]
-    return found if n.sum() else replace(found, reason="no reply of the scout could be scored")
+    scored = outcomes.filter(outcomes.column("correct").is_valid())
+    groups = scored.group_by("group_id").aggregate([("correct", "sum"), ("correct", "count")])
+    hits, n = (groups.column(f"correct_{name}").to_numpy().reshape(-1, 1) for name in ("sum", "count"))
+    found = clustered_shares(hits, n, level=analysis.level)[0]
+    if not scored.num_rows:
+        return replace(found, reason="no reply of the scout could be scored")
+    n_items = pc.count_distinct(scored.column("item_id")).as_py()
+    return found if n_items == found.n_items else in_groups(found, n_items)
 
 
-def _same_option(analysis: Analysis, strata: Sequence[Counts]) -> Result:
-    known = [counts.consistent for counts in strata if counts.consistent is not None]
-    same = np.concatenate(known) if known else np.zeros(0, dtype=bool)
-    return wilson(int(same.sum()), len(same), level=analysis.level)
+def _same_option(analysis: Analysis, outcomes: pa.Table) -> Result:
+    """Over all items that were answered in both orders, the group being the unit."""
+    answered = outcomes.filter(outcomes.column("option_id").is_valid())
+    options = answered.group_by(["group_id", "item_id", "option_id"]).aggregate([([], "count_all")])
+    items = options.group_by(["group_id", "item_id"]).aggregate([("count_all", "sum"), ("count_all", "max")])
+    items = items.filter(pc.greater_equal(items.column("count_all_sum"), 2))
+    group, answers, usual = (items.column(name) for name in ("group_id", "count_all_sum", "count_all_max"))
+    unit = group.combine_chunks().dictionary_encode().indices
+    found = ItemAnswers(*(values.to_numpy().astype(np.int64) for values in (unit, answers, usual)))
+    return consistency(found, level=analysis.level)
 
 
 def _predict(analysis: Analysis, strata: Sequence[Counts], sweep: Sweep) -> Json:

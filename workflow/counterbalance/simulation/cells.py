@@ -52,14 +52,22 @@ class PlantedCell:
     trials: pa.Table
     asked: Sequence[Trial]
 
-    def outcomes(self, respondent: Respondent, seed: int, *, refusal_rate: float = 0.0) -> pa.Table:
+    def outcomes(
+        self, respondent: Respondent, seed: int, *, refusal_rate: float = 0.0, refused_slot: int | None = None
+    ) -> pa.Table:
         """Return a replicate's outcomes: the vendor `simulated` answers and the design scores.
 
-        A respondent that the vendor does not have is drawn by the same model, and names its label.
+        Calls are refused wherever the correct option stands, or where it stands in `refused_slot` (from 0) alone. A
+        respondent that the vendor does not have is drawn by the same model, and names its label.
         """
         if respondent.has_vendor:
-            vendor = SimulatedVendor(respondent.as_model(seed, refusal_rate=refusal_rate), self.experiment)
-            replies = [vendor.answer(trial) for trial in self.asked]
+            refusing, willing = (
+                SimulatedVendor(respondent.as_model(seed, refusal_rate=rate), self.experiment)
+                for rate in (refusal_rate, 0.0)
+            )
+            replies = [
+                (refusing if refused_slot in (None, trial.gold_slot) else willing).answer(trial) for trial in self.asked
+            ]
         else:
             rng = np.random.default_rng(seed)
             effects = respondent.effects(1, len(self.orders), rng)

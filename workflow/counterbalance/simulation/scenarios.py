@@ -30,6 +30,8 @@ class Scenario:
         The respondent before its mean ability is set.
     accuracy
         Accuracy that it would have without its slot bonus.
+    refused_slot
+        Slot of the correct option in which alone calls are refused, or None for all.
     balanced_slot
         Slot whose bonus is set so that its accuracy equals the others', or None.
     exceptions
@@ -45,6 +47,7 @@ class Scenario:
     n_orders: int | None = None
     read: ReadKind = "generate"
     refusal_rate: float = 0.0
+    refused_slot: int | None = None
     repeats: int = 1
     balanced_slot: int | None = None
     exceptions: Mapping[str, str] = field(default_factory=dict)
@@ -116,6 +119,7 @@ _UNEQUAL = (
     "bootstrap is the check for this"
 )
 _PICKED = "a slot that scatters more is picked more often, so that picks do differ here; only accuracy is equal"
+_MISSING = "answers are missing by position, which leaves the test of accuracy alone; the one of picks is not made"
 _TESTS = ("relabelling.accuracy", "relabelling.picks", "recentred.accuracy", "bias", "shape")
 
 NULLS = (
@@ -171,6 +175,15 @@ NULLS = (
         respondent(noise=0.5),
         scheme="williams",
         repeats=2,
+    ),
+    Scenario(
+        "N12",
+        "as N7, 30% of the calls refused where the correct option is last",
+        respondent(tau=0.5, noise=0.5),
+        scheme="williams",
+        refusal_rate=0.3,
+        refused_slot=3,
+        exceptions=dict.fromkeys(("relabelling.picks", "bias"), _MISSING),
     ),
 )
 

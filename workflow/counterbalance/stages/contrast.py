@@ -9,6 +9,7 @@ import pyarrow as pa
 from counterbalance.artifacts import SCHEMAS, read_table, table_from_rows, write_record, write_table
 from counterbalance.config import Cell, Study
 from counterbalance.designs import get_design
+from counterbalance.designs.family import family_name, family_size, other_datasets, planned_tests
 from counterbalance.designs.mixed import estimate_parts, mixed_verdict
 from counterbalance.designs.pairs import compared_cells, compared_pairs
 from counterbalance.rerun import code_sha256, settings_sha256
@@ -36,7 +37,7 @@ def estimate_cell(study: Study, experiment: str, model: str, dataset: str) -> st
         path,
         study.root,
         stage="contrast",
-        inputs=[outcomes],
+        inputs=[outcomes, *map(study.layout.items, other_datasets(study, cell))],
         command=command_line(study, "contrast", **names),
         config_sha256=settings_sha256(study, "contrast", **names),
         code_sha256=code_sha256("contrast"),
@@ -49,7 +50,8 @@ def estimate_cell(study: Study, experiment: str, model: str, dataset: str) -> st
 def estimate_cell_table(study: Study, cell: Cell, outcomes: pa.Table) -> pa.Table:
     """Return a cell's estimates, before any correction for the number of cells."""
     design = get_design(cell.experiment.design)
-    results = estimate_parts(design, study.config.analysis, outcomes)
+    family = {"tests": family_size(study, cell, outcomes)} if design.by_options else {}
+    results = estimate_parts(design, study.config.analysis, outcomes, **family)
     rows = [_place(cell) | _UNCORRECTED | {"quantity": name} | vars(result) for name, result in results.items()]
     return table_from_rows(rows, _ESTIMATES)
 
@@ -120,14 +122,16 @@ def combine_tables(
     """Return all estimates with Holm-adjusted p-values, and the judged predictions.
 
     The family is every confirmatory test in every cell of the experiment (or of the study, as the analysis plan
-    says); a test without a p-value still counts, and so do the tests of cells that were skipped after their scout. The
-    verdicts follow from the corrected values.
+    says), those of items with another number of options included; a test without a p-value still counts, and so do
+    the tests of cells that were skipped after their scout. The verdicts follow from the corrected values.
     """
     from counterbalance.prereg.judge import judge
     from counterbalance.prereg.plan import load_predictions
 
     rows = [row for cell in cells for row in cell.to_pylist()]
-    rows += [row for cell in study.cells() if cell.name in skipped for row in _not_asked(cell, skipped[cell.name])]
+    for cell in study.cells():
+        if cell.name in skipped:
+            rows += _not_asked(cell, skipped[cell.name], planned_tests(study, cell))
     for family, members in _families(study, rows).items():
         adjusted = holm([row["p"] for row in members])
         for row, value in zip(members, adjusted, strict=True):
@@ -139,9 +143,8 @@ def combine_tables(
 def _families(study: Study, rows: Iterable[Row]) -> dict[str, list[Row]]:
     families: dict[str, list[Row]] = {}
     for row in rows:
-        if row["quantity"] in get_design(study.experiment(row["experiment"]).design).confirmatory:
-            scope = row["experiment"] if study.config.analysis.family == "experiment" else study.config.id
-            families.setdefault(f"{scope}: confirmatory tests", []).append(row)
+        if get_design(study.experiment(row["experiment"]).design).is_test(row["quantity"]):
+            families.setdefault(family_name(study, row["experiment"]), []).append(row)
     return families
 
 
@@ -159,12 +162,12 @@ def _verdicts(study: Study, rows: Iterable[Row]) -> Iterator[Row]:
         yield place | _UNCORRECTED | vars(verdict)
 
 
-def _not_asked(cell: Cell, decision: CellDecision) -> Iterator[Row]:
+def _not_asked(cell: Cell, decision: CellDecision, tests: Iterable[str]) -> Iterator[Row]:
     """Yield the planned tests of a cell that was skipped, and its verdict; nothing in it was estimated."""
     empty = dict.fromkeys(("estimate", "low", "high", "level", "p", "label"))
     shared = {**empty, **_place(cell), **_UNCORRECTED, "method": "none", "status": NOT_ASKED}
     reason = f"not asked, as the frozen plan foresees: {decision.reason}; {decision.left:,} calls not made"
-    for quantity in get_design(cell.experiment.design).confirmatory:
+    for quantity in tests:
         yield shared | {"quantity": quantity, "n_items": 0, "n_calls": 0, "reason": reason}
     scouted = {"n_items": decision.items, "n_calls": decision.calls, "method": "scout", "label": NOT_ASKED}
     yield shared | scouted | {"quantity": "verdict", "reason": reason}

@@ -13,7 +13,7 @@ _TRIALS = SCHEMAS["trials"]
 
 
 def expand_trials(study: Study, experiment: str, dataset: str) -> str:
-    """Write the trials of an experiment on a data set; return what was done, in a line."""
+    """Write the trials of an experiment on a data set; return what was done, in a line, and warnings below it."""
     names = {"experiment": experiment, "dataset": dataset}
     settings, source = study.experiment(experiment), study.dataset(dataset)
     if dataset not in settings.datasets:
@@ -21,8 +21,9 @@ def expand_trials(study: Study, experiment: str, dataset: str) -> str:
     items_path, path = study.layout.items(dataset), study.layout.trials(**names)
     items = read_table(items_path, SCHEMAS["items"])
     slots: Counter[str] = Counter()
+    design = get_design(settings.design)
     with TableWriter(path, _TRIALS) as writer:
-        for table in get_design(settings.design).expand(study, settings, source, items):
+        for table in design.expand(study, settings, source, items):
             writer.write(table)
             slots.update(str(slot) for slot in table.column("gold_slot").to_pylist() if slot is not None)
     written = writer.result()
@@ -39,4 +40,5 @@ def expand_trials(study: Study, experiment: str, dataset: str) -> str:
         written=written,
         facts={"items": items.num_rows, "trials": written.rows, "gold_slots": dict(slots)},
     )
-    return f"{experiment}/{dataset}: {written.rows} trials of {items.num_rows} items"
+    warnings = [f"warning: {text}" for text in design.unasked(study, settings, items)]
+    return "\n".join([f"{experiment}/{dataset}: {written.rows} trials of {items.num_rows} items", *warnings])

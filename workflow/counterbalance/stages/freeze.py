@@ -12,6 +12,7 @@ from counterbalance.ledger import observed_calls
 from counterbalance.prereg.gate import changed_plan, changed_tables, present, refusal
 from counterbalance.prereg.parts import frozen_settings, scout_key, table_digest, trial_key
 from counterbalance.prereg.plan import Plan
+from counterbalance.prereg.possible import require_possible
 from counterbalance.prereg.record import (
     FROZEN_SCHEMA,
     FrozenBody,
@@ -49,6 +50,8 @@ def freeze(study: Study, *, reason: str | None = None) -> FrozenRecord:
     ------
     GateError
         If the plan changed and no reason is given, if there is nothing to amend, or if the chain is damaged.
+    ConfigError
+        If contrasts or predictions name slots that no item has.
     InputError
         If items or trials are missing or were made from something else than the present files and settings.
     """
@@ -62,6 +65,7 @@ def freeze(study: Study, *, reason: str | None = None) -> FrozenRecord:
     if record is None:
         if reason is not None:
             raise GateError(f"study {study.config.id!r} has no frozen record to amend; freeze without --amend")
+        require_possible(study, () if plan is None else plan.predictions)
         record = write_frozen(study.layout, _body(study, plan, parts, None, None))
     else:
         changes += changed_tables(study, record)
@@ -71,6 +75,7 @@ def freeze(study: Study, *, reason: str | None = None) -> FrozenRecord:
         if reason is not None and not changes and not other_code:
             raise GateError(f"plan and code are those frozen in {record.path.name}; there is nothing to amend")
         if changes or other_code:
+            require_possible(study, () if plan is None else plan.predictions)
             record = write_frozen(study.layout, _body(study, plan, parts, record, reason))
     _write_receipt(study, record)
     return record

@@ -11,7 +11,7 @@ from counterbalance.files import write_bytes
 from counterbalance.prereg.gate import check_gate
 from counterbalance.prereg.record import read_chain
 from counterbalance.stages.resolve import STUDY_SCHEMA
-from counterbalance.verification.findings import Findings, VerificationReport
+from counterbalance.verification.findings import Findings, NotVerifiedError, VerificationReport
 from counterbalance.verification.frozen import check_frozen
 from counterbalance.verification.manifest import Manifest, build_manifest, read_manifest
 from counterbalance.verification.rederive import Rederivation
@@ -49,8 +49,10 @@ def verify(folder: Path) -> VerificationReport:
 
     Raises
     ------
-    VerificationError
+    NotVerifiedError
         With all findings, if anything does not hold.
+    VerificationError
+        If there is no study or no readable manifest to check.
     """
     findings = Findings()
     layout = _layout(folder)
@@ -65,7 +67,7 @@ def verify(folder: Path) -> VerificationReport:
         _check_study(study, manifest, findings)
     report = VerificationReport(str(folder), findings)
     if findings.failures:
-        raise VerificationError(f"\n{report}")
+        raise NotVerifiedError(report)
     return report
 
 
@@ -91,7 +93,10 @@ def open_study(layout: Layout, manifest: Manifest) -> Study:
             f"{path.name}: the settings cannot be read, so no number is derived again: {error}"
         ) from error
     if study.sha256 != manifest.config_sha256:
-        raise VerificationError(f"{path.name}: this version fills in other defaults than the results were made with")
+        raise VerificationError(
+            f"{path.name}: this version fills in other defaults than the results were made with, so no number is "
+            "derived again; verify with the version that made them"
+        )
     return study
 
 

@@ -7,9 +7,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from counterbalance.stats.counts import Array, slot_counts
+from counterbalance.stats.counts import NO_CALLS, Array, SlotCounts, slot_counts
 from counterbalance.stats.estimate import Result, Status
 
+_V, _CORRECTED = "Cramer's V as published", "Cramer's V, Bergsma's correction"
 _CAVEAT = "counts the calls of one item as independent; kept for comparison with published values"
 
 
@@ -44,7 +45,7 @@ def contingency_test(correct: npt.ArrayLike, n: npt.ArrayLike) -> Contingency:
     -------
     Contingency
         A table with one non-empty row or column is ``degenerate``: X2 = 0, p = 1, V = 0. Slots without calls have no
-        row, and the reason says so.
+        row, and the reason says so. Without any call all three are ``undefined``.
 
     Notes
     -----
@@ -54,6 +55,8 @@ def contingency_test(correct: npt.ArrayLike, n: npt.ArrayLike) -> Contingency:
     counts = slot_counts(correct, n)
     hits, calls = counts.correct.sum(axis=0), counts.n.sum(axis=0)
     total, rows = counts.n_calls, int((calls > 0).sum())
+    if total == 0:
+        return _no_table(counts)
     degenerate = rows < 2 or hits.sum() in {0, total}
     chi2 = 0.0 if degenerate else float(pearson_chi2(hits, calls))
     # A p that underflows is not zero: no correction for a family could ever raise it.
@@ -75,14 +78,20 @@ def contingency_test(correct: npt.ArrayLike, n: npt.ArrayLike) -> Contingency:
     v = 0.0 if degenerate else float(np.sqrt(chi2 / total))
     return Contingency(
         result(f"Pearson X2, df {max(rows - 1, 0)}, calls as independent", chi2, p),
-        result("Cramer's V as published", v),
-        result("Cramer's V, Bergsma's correction", 0.0 if degenerate else float(bergsma_v(chi2, total, rows))),
+        result(_V, v),
+        result(_CORRECTED, 0.0 if degenerate else float(bergsma_v(chi2, total, rows))),
     )
 
 
+def _no_table(counts: SlotCounts) -> Contingency:
+    chi2, v, corrected = (
+        Result(method=method, **counts.size, status="undefined", reason=NO_CALLS)
+        for method in ("Pearson X2, calls as independent", _V, _CORRECTED)
+    )
+    return Contingency(chi2, v, corrected)
+
+
 def _why_degenerate(rows: int, hits: Array, total: int) -> str | None:
-    if total == 0:
-        return "no scored calls"
     if rows < 2:
         return "scored calls in one slot only"
     if hits.sum() == total:

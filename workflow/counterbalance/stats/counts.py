@@ -11,6 +11,9 @@ from counterbalance.errors import InputError
 
 Array = npt.NDArray[np.float64]
 
+NO_CALLS = "no scored calls"
+"""Reason of every statistic that has nothing to be computed from."""
+
 
 class Size(TypedDict):
     """What a result rests on, as keywords of `Result`."""

@@ -1,12 +1,13 @@
 """How small a slot effect a cell could have shown: power by simulation from the cell's own nuisance."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 from scipy import optimize, special
 
-from counterbalance.stats.counts import Array, SlotCounts, slot_counts
+from counterbalance.errors import InputError
+from counterbalance.stats.counts import NO_CALLS, Array, SlotCounts, slot_counts
 from counterbalance.stats.estimate import Result, checked_level
 from counterbalance.stats.resampling import Seed, generator
 from counterbalance.stats.slotmeans import observed_means
@@ -76,7 +77,9 @@ def detectable_v(
     *,
     power: float = 0.8,
     alpha: float = 0.05,
+    tests: int = 1,
     measurable_v: float = 0.1,
+    level: float = 0.95,
     n_simulations: int = 1000,
     seed: Seed,
 ) -> Detectable:
@@ -86,8 +89,13 @@ def detectable_v(
     ----------
     correct, n
         Correct answers and scored calls, shape (items, slots).
+    tests
+        Size of the family of which the test is one: it is then made at `alpha` / `tests`, Holm's first step, at which
+        a test rejects whatever the others do.
     measurable_v
         A cell that needs a larger V than this to be seen is ``not_measurable``.
+    level
+        Level of the interval.
 
     Notes
     -----
@@ -96,6 +104,11 @@ def detectable_v(
     between effect sizes: eight around a guess, then four near the answer. The probit scale is used, not the logit,
     since it gives the population accuracy of each slot, and so V, in closed form; both have the same shape within a
     few per cent.
+
+    The interval holds two errors, on a log scale. That of the simulation is the binomial one of the power, over the
+    slope of power there. That of the nuisance is taken over items, as if V were the square root of its asymptotic
+    value S / (p (1 - p)), where S is the mean over items of the squared deviations of an item's slot accuracies and p
+    the accuracy (delta method). The second is much the larger one in small cells.
 
     For speed the null distribution of the relabelling test is not drawn but taken as a chi-squared with its exact mean
     and variance (with many items, the generalised Cochran Q), with the added rule that fewer than `min_unstable` items
@@ -107,9 +120,10 @@ def detectable_v(
     asymptotic = counts.n.size > _LARGE
     how = "noncentral chi-squared" if asymptotic else f"{n_simulations} simulated cells per effect, moment-matched null"
     method = (
-        f"V found with power {checked_level(power):g} at alpha {checked_level(alpha):g}: monotone slot effect, "
-        f"slot relabelling of accuracy, {how}"
+        f"V found with power {checked_level(power):g} at alpha {checked_level(alpha):g}{_in_family(tests)}: monotone "
+        f"slot effect, slot relabelling of accuracy, {how}; interval from simulation error and the scatter of items"
     )
+    alpha = alpha / tests
     reason = _why_not(counts, alpha)
     if reason:
         return Detectable(Result(method=method, **counts.size, status="not_measurable", reason=reason), None)
@@ -119,12 +133,47 @@ def detectable_v(
     if found is None:
         reason = f"no slot effect up to V = {values[-1]:.3f} is found with power {power:g}"
         return Detectable(Result(method=method, **counts.size, status="not_measurable", reason=reason), nuisance)
+    simulation = 0.0 if asymptotic else _simulation_error(values, powers, power, n_simulations)
+    error = float(np.hypot(_item_error(counts), simulation))
+    factor = float(np.exp(-special.ndtri((1 - checked_level(level)) / 2) * error))
+    # No V is larger than 1.
+    high = min(1.0, found * factor)
+    result = Result(method=method, estimate=found, low=found / factor, high=high, level=level, **counts.size)
     if found > measurable_v:
         reason = f"a V of {measurable_v:g} would not be found with power {power:g}; the smallest that would is this"
-        return Detectable(
-            Result(method=method, estimate=found, **counts.size, status="not_measurable", reason=reason), nuisance
-        )
-    return Detectable(Result(method=method, estimate=found, **counts.size), nuisance)
+        result = replace(result, status="not_measurable", reason=reason)
+    return Detectable(result, nuisance)
+
+
+def _in_family(tests: int) -> str:
+    if tests < 1:
+        raise InputError(f"tests is {tests}; expected the size of a family, at least 1")
+    return "" if tests == 1 else f" / {tests} (Holm's first step in a family of {tests} tests)"
+
+
+def _item_error(counts: SlotCounts) -> float:
+    """Return the standard error over items of the log of V's asymptotic value, a delta-method linearisation."""
+    asked = counts.n > 0
+    share = np.divide(counts.correct, counts.n, out=np.zeros_like(counts.n), where=asked)
+    mean = share.sum(axis=1, keepdims=True) / asked.sum(axis=1, keepdims=True)
+    squares = (np.where(asked, share - mean, 0.0) ** 2).sum(axis=1)
+    p = counts.correct.sum() / counts.n_calls
+    if squares.sum() == 0 or counts.n_items < 2:
+        return 0.0
+    scatter = squares / squares.mean() - 1
+    right = (counts.correct.sum(axis=1) - p * counts.n.sum(axis=1)) * counts.n_items / counts.n_calls
+    influence = (scatter - (1 - 2 * p) / (p * (1 - p)) * right) / 2
+    return float(np.sqrt((influence**2).sum() / (counts.n_items * (counts.n_items - 1))))
+
+
+def _simulation_error(values: Array, powers: Array, power: float, n_simulations: int) -> float:
+    """Return the standard error of the log of the crossing: that of a simulated power over the slope of power."""
+    above = max(1, int(np.argmax(powers >= power)))
+    rise = powers[above] - powers[above - 1]
+    if values[above - 1] <= 0 or rise <= 0:
+        return 0.0
+    slope = rise / np.log(values[above] / values[above - 1])
+    return float(np.sqrt(power * (1 - power) / n_simulations) / slope)
 
 
 def predict_v(
@@ -168,6 +217,8 @@ def _powers(
 
 
 def _why_not(counts: SlotCounts, alpha: float) -> str | None:
+    if counts.n_calls == 0:
+        return NO_CALLS
     able, needed = int(((counts.n > 0).sum(axis=1) >= 2).sum()), min_unstable(counts.n_slots, alpha)
     if able < needed:
         return f"{able} items were asked in two slots or more; {needed} must change with the slot for p < {alpha:g}"

@@ -39,8 +39,8 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 def draws_needed(alpha: float, family_size: int) -> int:
     """Return the fewest Monte Carlo draws with which one test of a family can still pass Holm's first step.
 
-    The smallest Monte Carlo p of m draws is 1 / (m + 1); it has to reach `alpha` / `family_size`.
+    The smallest Monte Carlo p of m draws is 1 / (m + 1); it has to lie below `alpha` / `family_size`.
     """
     if not 0 < alpha < 1 or family_size < 1:
         raise InputError(f"alpha {alpha}, family size {family_size}; expected 0 < alpha < 1 and at least one test")
-    return math.ceil(family_size / alpha - 1e-9) - 1
+    return math.floor(family_size / alpha + 1e-9)

@@ -10,6 +10,8 @@ from counterbalance.stats.estimate import Result, checked_level, few_items
 
 _DIGITS = 12
 """Shares that agree to this many digits are the same share."""
+_EVEN = 2 / 3
+"""Below this, calls are so unequally spread over items that intervals are too narrow; see `_uneven`."""
 _ENOUGH = 10
 """So many items that differ from the others tell how far items differ."""
 
@@ -113,7 +115,23 @@ def _share(hits: Array, n: Array, level: float) -> Result:
         level=level,
         n_items=n_items,
         n_calls=n_calls,
-        reason=few_items(n_items),
+        reason="; ".join(text for text in (few_items(n_items), _uneven(n)) if text) or None,
+    )
+
+
+def _uneven(n: Array) -> str | None:
+    """Return the caveat for items of very different numbers of calls, or None.
+
+    So many equal items are worth the same: (sum n)^2 / sum n^2 (Kish 1965, Survey Sampling, section 11.7). In 600
+    simulated cells for each of 105 settings (10 to 100 items of up to 240 calls, three spreads of ability) the 95%
+    interval held the truth in 92 to 96% where that was at least two thirds of the items, and in 68 to 95% below.
+    """
+    worth = float(n.sum() ** 2 / (n**2).sum())
+    if worth >= _EVEN * len(n):
+        return None
+    return (
+        f"the calls are so unequally spread that the {len(n)} items are worth {worth:.1f} of equal size: the interval "
+        "tends to be too narrow"
     )
 
 

@@ -14,8 +14,10 @@ from counterbalance.stats.resampling import Seed, bootstrap_sums, generator, per
 
 Mechanism = Literal["inactive", "processing_load", "content_ambiguity"]
 
-_RUN_CAVEAT = "calls of one item are resampled as independent; the interval of V cannot reach 0"
-_QUESTION_CAVEAT = "items are resampled; V stays biased upwards, so that its interval cannot reach 0"
+_RUN_CAVEAT = "calls of one item are resampled as independent"
+_QUESTION_CAVEAT = "items are resampled"
+_BIASED = "V is biased upwards in the resamples as in the data"
+_FOR_CALLS = "corrected as if the calls of one item were independent"
 _ONE_ITEM = "1 item; resampling items needs at least 2"
 
 
@@ -137,8 +139,8 @@ def question_level_effects(
     Notes
     -----
     The calls of an item stay together, but V is as biased upwards in the resamples as in the data, so its interval
-    cannot reach 0 and that of Bergsma's V, which corrects for independent calls, is too high where items have order
-    effects of their own. The interval that holds is that of `vcc.cluster_corrected_v`.
+    hardly ever reaches 0 and that of Bergsma's V, which corrects for independent calls, is too high where items have
+    order effects of their own. The interval that holds is that of `vcc.cluster_corrected_v`.
     """
     counts = slot_counts(correct, n)
     how = f"question-level percentile bootstrap ({n_resamples} resamples)"
@@ -165,9 +167,6 @@ def _effects(
     bergsma = replace(table.v_bergsma, method=f"Cramer's V, Bergsma's correction, {how}")
     rho = _rho(counts, f"Spearman's rho of slot and accuracy, {how}")
     if counts.n_calls == 0:
-        v, bergsma = (
-            replace(result, estimate=None, status="undefined", reason="no scored calls") for result in (v, bergsma)
-        )
         return PublishedEffects(v, bergsma, rho)
     if table.v.status == "degenerate":
         reason = "all calls are alike, or in one slot: V is 0 by convention and has no interval"
@@ -180,8 +179,8 @@ def _effects(
     chi2, total = pearson_chi2(hits, calls), calls.sum(axis=1)
     notes = "; ".join(text for text in (counts.empty_slots, caveat) if text)
     return PublishedEffects(
-        _between(v, np.sqrt(chi2 / total), level, notes),
-        _between(bergsma, bergsma_v(chi2, total, (calls > 0).sum(axis=1)), level, notes),
+        _between(v, np.sqrt(chi2 / total), level, f"{notes}; {_BIASED}"),
+        _between(bergsma, bergsma_v(chi2, total, (calls > 0).sum(axis=1)), level, f"{notes}; {_FOR_CALLS}"),
         _with_limits(rho, hits, calls, level, caveat),
     )
 
@@ -191,9 +190,10 @@ def _between(result: Result, draws: Array, level: float, caveat: str) -> Result:
     if low == high:
         reason = "nearly every resample gives the same V: the bootstrap gives no interval"
         return replace(result, status="degenerate", reason=reason)
-    return replace(
-        result, low=low, high=high, level=level, status="descriptive", reason=caveat + _beside(result, low, high)
-    )
+    # Said only of an interval that is so.
+    above = ", so that its interval lies above 0 without any effect" if caveat.endswith(_BIASED) and low > 0 else ""
+    reason = f"{caveat}{above}{_beside(result, low, high)}"
+    return replace(result, low=low, high=high, level=level, status="descriptive", reason=reason)
 
 
 def _with_limits(rho: Result, hits: Array, calls: Array, level: float, caveat: str) -> Result:
@@ -202,7 +202,7 @@ def _with_limits(rho: Result, hits: Array, calls: Array, level: float, caveat: s
     shares = np.divide(hits, calls, out=np.zeros_like(hits), where=calls > 0)
     values, defined = slot_rank_correlation(shares)
     defined &= (calls > 0).all(axis=1)
-    reason = f"{rho.reason}; {caveat.split(';')[0]}"
+    reason = f"{rho.reason}; {caveat}"
     if not defined.all():
         reason += f"; {int((~defined).sum())} of {len(values)} resamples have no rho and were left out"
     if not defined.any():

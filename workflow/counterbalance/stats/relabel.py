@@ -2,13 +2,13 @@
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from counterbalance.errors import InputError
-from counterbalance.stats.counts import Array, Size, slot_counts, whole_numbers
+from counterbalance.stats.counts import NO_CALLS, Array, Size, SlotCounts, slot_counts, whole_numbers
 from counterbalance.stats.estimate import Result, Status
 from counterbalance.stats.resampling import Seed, bootstrap_sums, generator
 
@@ -79,9 +79,32 @@ def relabel_accuracy(
     the data themselves are one. Source: Phipson and Smyth (2010), Stat. Appl. Genet. Mol. Biol. 9, article 39.
     """
     counts = slot_counts(correct, n)
-    asked = counts.n > 0
-    shares = np.divide(counts.correct, counts.n, out=np.zeros_like(counts.n), where=asked)
-    return _relabelling(shares, asked, counts.n_calls, "accuracy", n_draws, seed, alpha, enumerate_up_to)
+    return _relabelling(*_shares(counts), counts.n_calls, "accuracy", n_draws, seed, alpha, enumerate_up_to)
+
+
+def relabel_unanswered(
+    unanswered: npt.ArrayLike,
+    n: npt.ArrayLike,
+    *,
+    n_draws: int = 9999,
+    seed: Seed,
+    alpha: float = 0.05,
+    enumerate_up_to: int = 20_000,
+) -> Relabelling:
+    """Test whether calls go without a usable answer more often where the correct option stands in some slots.
+
+    Parameters
+    ----------
+    unanswered, n
+        Calls without a usable answer and all calls, shape (items, slots), by the slot of the correct option.
+
+    Notes
+    -----
+    As `relabel_accuracy`. Where it rejects, the null of `relabel_picks` does not hold: an answer that is missing where
+    the correct option stood in some slot is mostly a right pick of that slot, so the other slots look preferred.
+    """
+    counts = slot_counts(unanswered, n)
+    return _relabelling(*_shares(counts), counts.n_calls, "unanswered calls", n_draws, seed, alpha, enumerate_up_to)
 
 
 def relabel_picks(
@@ -103,13 +126,36 @@ def relabel_picks(
     Notes
     -----
     As `relabel_accuracy`. The null needs each option to sit in each slot equally often, or in slots that were drawn
-    at random; then content alone gives no slot more choices than another.
+    at random; then content alone gives no slot more choices than another. Answers that are missing by position break
+    that (`relabel_unanswered`).
     """
     table = whole_numbers("picks", picks)
     table = table[table.sum(axis=1) > 0]
     shares = table / table.sum(axis=1, keepdims=True)
     everywhere = np.ones(shares.shape, dtype=bool)
     return _relabelling(shares, everywhere, int(table.sum()), "picks", n_draws, seed, alpha, enumerate_up_to)
+
+
+def guarded_picks(picks: Result, unanswered: Result, n_unanswered: int, *, alpha: float) -> Result:
+    """Return the test of picks, without its p where answers are missing by position: its null is then wrong.
+
+    Parameters
+    ----------
+    picks, unanswered
+        Results of `relabel_picks` and `relabel_unanswered` of one cell.
+    n_unanswered
+        Calls without a usable answer.
+    alpha
+        Level at which they count as missing by position.
+    """
+    if picks.p is None or unanswered.p is None or unanswered.p >= alpha:
+        return picks
+    reason = (
+        f"{n_unanswered} of {unanswered.n_calls} calls have no usable answer, and more where the correct option stands "
+        f"in some slots (p = {unanswered.p:.3g}): mostly right picks of these slots are missing, so that the others "
+        "look preferred"
+    )
+    return replace(picks, p=None, status="not_measurable", reason=reason)
 
 
 def recentred_bootstrap(correct: npt.ArrayLike, n: npt.ArrayLike, *, n_resamples: int = 9999, seed: Seed) -> Result:
@@ -119,14 +165,11 @@ def recentred_bootstrap(correct: npt.ArrayLike, n: npt.ArrayLike, *, n_resamples
     statistic is taken around the observed slot deviations, which recentres it to the null.
     """
     counts = slot_counts(correct, n)
-    asked = counts.n > 0
-    shares = np.divide(counts.correct, counts.n, out=np.zeros_like(counts.n), where=asked)
-    deviations = _within_item(shares, asked)
+    deviations = _within_item(*_shares(counts))
     method = f"{_STATISTIC}: recentred bootstrap over items ({n_resamples} resamples), accuracy"
-    if counts.n_items < 2:
-        return Result(
-            method=method, **counts.size, status="undefined", reason=f"{counts.n_items} items; needs at least 2"
-        )
+    if counts.n_items < 2 or counts.n_calls == 0:
+        reason = f"{counts.n_items} items; needs at least 2" if counts.n_calls else NO_CALLS
+        return Result(method=method, **counts.size, status="undefined", reason=reason)
     if not deviations.any():
         return Result(method=method, estimate=0.0, p=1.0, **counts.size, status="degenerate", reason=_STABLE)
     observed = deviations.sum(axis=0)
@@ -137,6 +180,12 @@ def recentred_bootstrap(correct: npt.ArrayLike, n: npt.ArrayLike, *, n_resamples
 
 
 _STABLE = "no item's value changes with the slot"
+
+
+def _shares(counts: SlotCounts) -> tuple[Array, Mask]:
+    """Return the share by item and slot, and where there are calls."""
+    asked = counts.n > 0
+    return np.divide(counts.correct, counts.n, out=np.zeros_like(counts.n), where=asked), asked
 
 
 def _within_item(values: Array, asked: Mask) -> Array:
@@ -165,8 +214,8 @@ def _relabelling(
     unstable = deviations.any(axis=1)
     if not unstable.any():
         method = f"{_STATISTIC}: slot relabelling of {what}"
-        if n_items == 0:
-            return Relabelling(Result(method=method, **size, status="undefined", reason="no items"), 0, 1, True, 1.0)
+        if n_calls == 0:
+            return Relabelling(Result(method=method, **size, status="undefined", reason=NO_CALLS), 0, 1, True, 1.0)
         stable = Result(method=method, estimate=0.0, p=1.0, **size, status="degenerate", reason=_STABLE)
         return Relabelling(stable, 0, 1, True, 1.0)
     observed = deviations.sum(axis=0)

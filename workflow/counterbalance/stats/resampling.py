@@ -142,7 +142,8 @@ def bca_means(
     Source: Efron (1987), JASA 82, 171-185: percentiles moved by the bias z0 (share of resampled means below the
     estimate, ties half) and the acceleration a (skewness of the means with one cluster left out). With one item each
     the draws and limits are those of ``scipy.stats.bootstrap``, whose jackknife takes items^2 numbers where the mean's
-    is a formula.
+    is a formula. Resampled means that equal the estimate but for the order of their sum count as ties; in the legacy
+    stream with one item each they do not, as in scipy, where the last digit decides.
     """
     found = bca_means_at_levels(
         series, levels=(level,), n_resamples=n_resamples, seed=seed, stream=stream, n_calls=n_calls, items=items
@@ -214,11 +215,16 @@ def _bca_limits(
 ) -> Array:
     total, sums = size.sum(), table * size
     mean = sums.sum(axis=1) / total
-    drawn = np.concatenate(
-        [weights @ sums.T / (weights @ size)[:, None] for weights in _bca_weights(table, n_resamples, seed, stream)]
-    )
-    # Sums in another order differ in the last digits; a resample that is the sample itself is a tie.
-    near = _ROUNDING * np.maximum(1.0, np.abs(table).max(axis=1))
+    near: Array | float = 0.0
+    if stream == "legacy" and (size == 1).all():
+        drawn = _legacy_means(table, n_resamples, seed)
+    else:
+        weighted = (
+            weights @ sums.T / (weights @ size)[:, None] for weights in _bca_weights(table, n_resamples, seed, stream)
+        )
+        drawn = np.concatenate(list(weighted))
+        # Sums in another order differ in the last digits; a resample that is the sample itself is a tie.
+        near = _ROUNDING * np.maximum(1.0, np.abs(table).max(axis=1))
     below = ((drawn < mean - near).sum(axis=0) + (drawn <= mean + near).sum(axis=0)) / (2 * n_resamples)
     left_out = (sums.sum(axis=1, keepdims=True) - sums) / (total - size)
     deviation = left_out.mean(axis=1, keepdims=True) - left_out
@@ -240,11 +246,27 @@ def _bca_weights(table: Array, n_resamples: int, seed: Seed, stream: Stream) -> 
     if stream == "modern":
         yield from weight_blocks(n_clusters, n_resamples, seed, n_series)
         return
+    size = max(1, _BLOCK // max(n_clusters, n_series))
+    for block in _drawn_counts(n_clusters, n_resamples, _legacy_generator(seed).randint, size):
+        yield block.astype(np.float64)
+
+
+def _legacy_means(table: Array, n_resamples: int, seed: Seed) -> Array:
+    """Return means of resampled items, shape (resamples, series), summed in the order in which scipy sums them."""
+    n_series, n_items = table.shape
+    drawn, rng = np.empty((n_resamples, n_series)), _legacy_generator(seed)
+    size = max(1, _BLOCK // n_items)
+    for start in range(0, n_resamples, size):
+        places = rng.randint(0, n_items, (min(size, n_resamples - start), n_items))
+        for column, row in enumerate(table):
+            drawn[start : start + len(places), column] = row[places].mean(axis=-1)
+    return drawn
+
+
+def _legacy_generator(seed: Seed) -> np.random.RandomState:
     if isinstance(seed, np.random.Generator):
         raise InputError("stream 'legacy' needs a whole number as seed, not a Generator")
-    size = max(1, _BLOCK // max(n_clusters, n_series))
-    for block in _drawn_counts(n_clusters, n_resamples, np.random.RandomState(seed).randint, size):
-        yield block.astype(np.float64)
+    return np.random.RandomState(seed)
 
 
 def varies(row: Array) -> bool:

@@ -24,7 +24,13 @@ from counterbalance.stats.published import (
     question_level_effects,
     run_level_effects,
 )
-from counterbalance.stats.relabel import recentred_bootstrap, relabel_accuracy, relabel_picks
+from counterbalance.stats.relabel import (
+    guarded_picks,
+    recentred_bootstrap,
+    relabel_accuracy,
+    relabel_picks,
+    relabel_unanswered,
+)
 from counterbalance.stats.shape import planned_contrasts
 from counterbalance.stats.steadiness import steadiness
 from counterbalance.stats.vcc import cluster_corrected_v
@@ -114,7 +120,14 @@ def _tests(analysis: Analysis, counts: Tallied) -> Iterator[tuple[str, Result]]:
     accuracy = relabel_accuracy(correct, scored, n_draws=draws, seed=seed, alpha=alpha).result
     yield "V.corrected", cluster_corrected_v(correct, scored, level=level, n_resamples=draws, seed=seed)
     yield "relabelling.accuracy", accuracy
-    yield "relabelling.picks", relabel_picks(counts.picks, n_draws=draws, seed=seed, alpha=alpha).result
+    picks = relabel_picks(counts.picks, n_draws=draws, seed=seed, alpha=alpha).result
+    if counts.status is not None:
+        asked = counts.status.sum(axis=1)
+        without = asked - scored
+        missing = relabel_unanswered(without, asked, n_draws=draws, seed=seed, alpha=alpha).result
+        yield "relabelling.unanswered", missing
+        picks = guarded_picks(picks, missing, int(without.sum()), alpha=alpha)
+    yield "relabelling.picks", picks
     yield "recentred.accuracy", recentred_bootstrap(correct, scored, n_resamples=draws, seed=seed)
     shapes = planned_contrasts(
         correct, scored, level=level, alpha=alpha, n_resamples=draws, seed=seed, relabelling=accuracy
@@ -197,6 +210,8 @@ def truths(scenario: Scenario, orders: Ints) -> dict[str, float]:
     values = {"accuracy": truth.accuracy, "V.corrected": truth.v}
     for s in slots:
         values[f"accuracy.slot_{s + 1}"] = float(truth.correct[s])
+        if scenario.refused_slot is not None:
+            continue
         values[f"picks.slot_{s + 1}"] = float(truth.picks[s])
         values[f"picks_when_wrong.slot_{s + 1}"] = float(truth.wrong_picks[s])
     values |= {f"shape.{name}": value for name, value in truth.contrasts.items()}
@@ -204,10 +219,13 @@ def truths(scenario: Scenario, orders: Ints) -> dict[str, float]:
         values[f"V.published{level}"] = values[f"V.bergsma{level}"] = truth.v
         if scenario.balanced_slot is None:
             values[f"rho.published{level}"] = truth.rho
-    values |= _steady(scenario, orders)
+    if scenario.refused_slot is None:
+        values |= _steady(scenario, orders)
     if scenario.refusal_rate > 0:
-        for status, share in (("ok", 1 - scenario.refusal_rate), ("refused", scenario.refusal_rate)):
-            values |= {f"status.{status}": share} | {f"status.{status}.slot_{s + 1}": share for s in slots}
+        refused = [scenario.refusal_rate if scenario.refused_slot in (None, s) else 0.0 for s in slots]
+        values |= {"status.ok": 1 - sum(refused) / len(refused), "status.refused": sum(refused) / len(refused)}
+        values |= {f"status.ok.slot_{s + 1}": 1 - share for s, share in enumerate(refused)}
+        values |= {f"status.refused.slot_{s + 1}": share for s, share in enumerate(refused)}
     if scenario.read == "logprob":
         nats = nats_truth(scenario.respondent, orders)
         for name, by_slot in (("label_logprob", nats.mean), ("slot_bonus", nats.bonus), ("label_prior", nats.prior)):

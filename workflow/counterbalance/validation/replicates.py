@@ -159,7 +159,9 @@ def _cell(scenario: Scenario, seed: int) -> PlantedCell:
 
 
 def _asked(scenario: Scenario, seed: int) -> Tallied:
-    outcomes = _cell(scenario, seed).outcomes(scenario.respondent, seed, refusal_rate=scenario.refusal_rate)
+    outcomes = _cell(scenario, seed).outcomes(
+        scenario.respondent, seed, refusal_rate=scenario.refusal_rate, refused_slot=scenario.refused_slot
+    )
     (counts,) = count_strata(outcomes)
     return counts
 

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from counterbalance.errors import VerificationError
+
 _MOST = 20
 
 
@@ -47,6 +49,19 @@ class VerificationReport:
 
     def __str__(self) -> str:
         lines = [f"{kind:<4} {text}" for kind, text in self.findings.lines]
+        return "\n".join([*lines, self.verdict])
+
+    @property
+    def verdict(self) -> str:
+        """The last line."""
         failures = self.findings.failures
-        verdict = "verified" if not failures else f"NOT VERIFIED: {failures} failure{'s' if failures > 1 else ''}"
-        return "\n".join([*lines, f"{self.folder}: {verdict}"])
+        said = "verified" if not failures else f"NOT VERIFIED: {failures} failure{'s' if failures > 1 else ''}"
+        return f"{self.folder}: {said}"
+
+
+class NotVerifiedError(VerificationError):
+    """Something does not hold; `report` has all findings, and so has the text."""
+
+    def __init__(self, report: VerificationReport) -> None:
+        super().__init__(f"\n{report}")
+        self.report = report

@@ -30,7 +30,8 @@ def check_frozen(study: Study, manifest: Manifest, made: Iterable[Record], findi
     last = chain[-1]
     problems += _check_receipt(study, last)
     problems += [
-        f"{record.path}: was made under the frozen record {record.frozen_sha256}, and {last.path.name} is {last.sha256}"
+        f"{record.path}: was made under the frozen record {record.frozen_sha256}, and {last.path.name} is "
+        f"{last.sha256}; run its stage again, or get the files of one run"
         for record in made
         if record.frozen_sha256 not in (None, last.sha256)
     ]

@@ -66,14 +66,17 @@ def _check_table(path: Path, entry: Artifact, same_bytes: bool) -> list[str]:
     bytes_text = "bytes equal" if same_bytes else "bytes differ"
     schema = SCHEMAS.get(entry.form.split("/")[0])
     if schema is None or entry.form != f"{schema.name}/{schema.version}":
-        return [f"{entry.path}: schema {entry.form!r} is not known to this version"]
+        return [f"{entry.path}: schema {entry.form!r} is not known to this version; verify with the one that wrote it"]
     try:
         found = table_digest(path, schema)
     except CounterbalanceError as error:
         return [f"{entry.path}: {bytes_text}, and the table cannot be read: {error}"]
     if (found.rows, found.digest, found.stable_digest) != (entry.rows, entry.digest, entry.stable_digest):
         rows = "" if found.rows == entry.rows else f" ({found.rows} rows where {entry.rows} are listed)"
-        return [f"{entry.path}: {bytes_text}, content differs{rows}: {found.digest} where {entry.digest} is listed"]
+        return [
+            f"{entry.path}: {bytes_text}, content differs{rows}: {found.digest} where {entry.digest} is listed; get it "
+            "again"
+        ]
     if not same_bytes:
         return [
             f"{entry.path}: content equal, bytes differ: the data are the published ones, in a file that was written "

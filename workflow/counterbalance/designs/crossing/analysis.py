@@ -16,10 +16,14 @@ from counterbalance.contrasts import (
 )
 from counterbalance.designs.crossing.cells import Cells
 from counterbalance.designs.crossing.effects import BOUND_NATS, EFFECTS, null_controls
+from counterbalance.stats.signflip import FEWEST_ITEMS
 
 NullVerdict = Literal["pass", "fail", "not_applicable", "not_evaluable"]
 
 KEPT_SET, ALL_SET = "kept", "all"
+
+_ROUNDING = 1e-9
+"""Nats that are zero but for the rounding of their computation."""
 
 
 @dataclass(frozen=True)
@@ -105,9 +109,13 @@ def analyse_tables(
 
 
 def null_verdict(estimate: Estimate) -> NullVerdict:
-    """Return whether a null control holds: its interval of the first level has to cover zero."""
+    """Return whether a null control holds: its interval of the first level has to cover zero.
+
+    One value in all of enough items has no interval, and fails where it is not zero.
+    """
     if estimate.excludes_zero is None:
-        return "not_evaluable"
+        constant = estimate.evaluation == "degenerate" and estimate.n >= FEWEST_ITEMS
+        return "fail" if constant and abs(estimate.estimate or 0.0) > _ROUNDING else "not_evaluable"
     return "fail" if estimate.excludes_zero else "pass"
 
 
@@ -136,8 +144,10 @@ def _on_set(
 ) -> SetAnalysis:
     # Sorted, so that not even the last digit depends on the order in which a file has its conditions.
     names = [(condition, effect) for condition in sorted(table.effects) for effect in EFFECTS]
-    series = [table.effects[condition][effect][table.present[condition]] for condition, effect in names]
-    estimates = dict(zip(names, estimate_means(series, [bound] * len(series), resampling), strict=True))
+    present = table.present
+    series = [table.by_unit(table.effects[name][effect][present[name]], present[name]) for name, effect in names]
+    rows, sizes = [row for row, _ in series], [size for _, size in series]
+    estimates = dict(zip(names, estimate_means(rows, [bound] * len(rows), resampling, sizes), strict=True))
     effects = {condition: {effect: estimates[condition, effect] for effect in EFFECTS} for condition in table.effects}
     nulls = {condition: _nulls(by_effect, known.get(condition)) for condition, by_effect in effects.items()}
     contrasts = () if plan is None else tuple(estimate_contrasts(plan, table, resampling))

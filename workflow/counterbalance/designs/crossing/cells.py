@@ -25,16 +25,19 @@ class Cells:
         Where that comes from, in words.
     unused
         Columns that were not read.
+    gaps
+        Which conditions have no row for which items, in words.
     """
 
     table: EffectTable
     kept: Flags
     kept_by: str
     unused: tuple[str, ...]
+    gaps: tuple[str, ...] = ()
 
 
 def read_cells(path: Path, *, kept_column: str | None = None) -> Cells:
-    """Read a CSV of cells, one row for each item in each condition.
+    """Read a CSV of cells, one row for each item in each condition that has it.
 
     Parameters
     ----------
@@ -42,7 +45,7 @@ def read_cells(path: Path, *, kept_column: str | None = None) -> Cells:
         Columns `condition`, `item`, `e1`, `e2`, `e3`, `e4` (nats), in any order.
     kept_column
         Column that says which items belong to the filtered set; `kept` where there is one. Without it an item is kept
-        if it is flagged in no condition.
+        if every condition has it and it is flagged in none.
 
     Raises
     ------
@@ -52,7 +55,7 @@ def read_cells(path: Path, *, kept_column: str | None = None) -> Cells:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise InputError(f"{path}: cannot be read as CSV in UTF-8: {error}") from error
+        raise InputError(f"{path}: cannot be read ({error.strerror}); give the path of a CSV of cells") from error
     return _cells(read_cell_file(data, str(path), kept_column=kept_column))
 
 
@@ -62,14 +65,16 @@ def _cells(file: CellFile) -> Cells:
     keep = np.ones(len(items), dtype=bool)
     for condition in file.conditions:
         by_item = {row.item: row.cells for row in file.rows if row.condition == condition}
-        effects = half_effects([by_item[item] for item in items])
+        effects = half_effects(list(by_item.values()))
         by_condition[condition] = {
-            name: dict(zip(items, values.tolist(), strict=True)) for name, values in effects.items()
+            name: dict(zip(by_item, values.tolist(), strict=True)) for name, values in effects.items()
         }
-        keep &= ~flagged(effects["token"], effects["order"])
-    kept_by = f"unflagged in every condition (|token| <= {FLAG_TOKEN} and |order| <= {FLAG_ORDER} nats)"
+        out = dict(zip(by_item, flagged(effects["token"], effects["order"]).tolist(), strict=True))
+        keep &= ~np.array([out.get(item, True) for item in items], dtype=bool)
+    complete = "complete and unflagged" if file.missing else "unflagged"
+    kept_by = f"{complete} in every condition (|token| <= {FLAG_TOKEN} and |order| <= {FLAG_ORDER} nats)"
     if file.kept_column is not None:
         marked = {row.item for row in file.rows if row.kept}
         keep = np.array([item in marked for item in items], dtype=bool)
         kept_by = f"marked in column {file.kept_column!r}"
-    return Cells(EffectTable.build(items, by_condition), keep, kept_by, file.unused)
+    return Cells(EffectTable.build(items, by_condition), keep, kept_by, file.unused, tuple(file.gaps))

@@ -1,14 +1,14 @@
 """The conditions of a crossing: three dials, ten coherent settings, each with a name.
 
 Source: the names are those of arXiv 2609.30716. Which dials belong to which name follows from its contrasts, and is our
-reading where they leave it open; so are the reasons why the other eight settings make no sense.
+reading where they leave it open. Why the other eight settings make no sense is said where a study is read.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from counterbalance.config.models import Crossing, Dials
+from counterbalance.config.experiments import Crossing, why_incoherent
 from counterbalance.errors import ConfigError
 
 Header = Literal["neutral", "framed"]
@@ -90,41 +90,19 @@ def find_condition(header: Header, body: Body, cues: Cues) -> Condition:
         if (condition.header, condition.body, condition.cues) == (header, body, cues):
             return condition
     raise ConfigError(
-        f"condition {{header: {header}, body: {body}, cues: {cues}}} is incoherent: {_why_not(header, body, cues)}; "
-        "the ten coherent ones are in docs/crossing.md"
+        f"condition {{header: {header}, body: {body}, cues: {cues}}} is incoherent: "
+        f"{why_incoherent(header, body, cues)}; the ten coherent ones are in docs/crossing.md"
     )
 
 
 def chosen_conditions(crossing: Crossing) -> list[Condition]:
-    """Return the conditions of an experiment, in the order of their names.
-
-    Raises
-    ------
-    ConfigError
-        For incoherent ones, and for one that is listed twice.
-    """
+    """Return the conditions of an experiment, in the order of their names; loading the study has checked them."""
     if crossing.conditions == "all":
         return list(CONDITIONS.values())
-    found = [_from_dials(dials) for dials in crossing.conditions]
-    names = [condition.name for condition in found]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ConfigError(f"crossing.conditions: {', '.join(twice)} is there twice; list every condition once")
+    found = [find_condition(dials.header, dials.body, dials.cues) for dials in crossing.conditions]
     return sorted(found, key=lambda condition: condition.name)
 
 
 def all_settings() -> Sequence[tuple[Header, Body, Cues]]:
     """Return all eighteen combinations of the dials."""
     return [(h, b, c) for h in get_args(Header) for b in get_args(Body) for c in get_args(Cues)]
-
-
-def _from_dials(dials: Dials) -> Condition:
-    return find_condition(dials.header, dials.body, dials.cues)
-
-
-def _why_not(header: Header, body: Body, cues: Cues) -> str:
-    if body == "verbatim":
-        return "verbatim bodies have the same words, so a cue is in neither or in both"
-    if cues == 0:
-        return f"the cues are what the two wordings of a {body} body differ by, so there is at least one"
-    return "a loaded body says which source is the recent one, so its blocks are framed whatever the header says"

@@ -1,7 +1,7 @@
 """Outcomes of a cell to its estimates: half-effects by condition, null controls and planned contrasts, on both sets."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
@@ -113,7 +113,7 @@ class _Writer:
             mass = measured.mass[condition]
             yield (
                 f"answer_mass.{condition}",
-                self._plain(mass, "mean probability of both answers together", condition, measured.items)
+                self._plain(mass, "mean probability of both answers together", condition)
                 if mass is not None
                 else Result(
                     method="mean probability of both answers together",
@@ -136,7 +136,8 @@ class _Writer:
                 yield f"null.{effect}.{condition}", self._null(by_effect[effect], verdict, calls)
         for found in part.contrasts:
             calls = self._calls(found.planned.conditions, items)
-            yield from contrast_results(found, method=self._mean, n_calls=calls)
+            for name, result in contrast_results(found, method=self._mean, n_calls=calls):
+                yield name, result if result.n_items else replace(result, n_calls=0)
 
     def differing(self, found: CrossingAnalysis) -> Result:
         """Return how many verdicts differ between the sets, and which."""
@@ -151,6 +152,7 @@ class _Writer:
         reason = {
             "not_applicable": "a loaded body carries its role, so role is no null control here",
             "not_evaluable": number.reason or "no interval",
+            "fail": f"{number.reason}, and the value is not zero" if number.evaluation == "degenerate" else None,
         }.get(verdict)
         return Result(
             method=f"null control: {self._analysis.level:.0%} interval covers zero",
@@ -191,24 +193,21 @@ class _Writer:
             method=method, estimate=number, n_items=n_items, n_calls=calls, status="descriptive", reason=reason
         )
 
-    def _plain(self, value: float, method: str, condition: str, items: Iterable[str]) -> Result:
+    def _plain(self, value: float, method: str, condition: str) -> Result:
         return Result(
             method=method,
             estimate=value,
             n_items=len(self._measured.items),
-            n_calls=self._calls([condition], items),
+            n_calls=sum(self._measured.calls[condition].values()),
             status="descriptive",
             reason="a mean over calls, without an interval",
         )
 
-    def _calls(self, conditions: Iterable[str], items: Iterable[str]) -> int:
-        wanted = list(items)
-        return sum(
-            self._measured.calls[condition][item]
-            for condition in conditions
-            if condition in self._measured.calls
-            for item in wanted
-        )
+    def _calls(self, conditions: Collection[str], items: Iterable[str]) -> int:
+        """Count the calls behind a number: those of the items that all its conditions have."""
+        cells, calls = self._measured.cells, self._measured.calls
+        common = [item for item in items if all(item in cells.get(name, ()) for name in conditions)]
+        return sum(calls[name][item] for item in common for name in conditions)
 
 
 def _listed(what: str, items: Iterable[str]) -> str | None:

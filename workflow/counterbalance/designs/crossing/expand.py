@@ -3,11 +3,10 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from counterbalance.artifacts import SCHEMAS
 from counterbalance.canonical import parse_json
 from counterbalance.config import Dataset, Experiment, Study
 from counterbalance.config.models import CellsRead, Crossing
@@ -21,15 +20,16 @@ from counterbalance.designs.crossing.conditions import (
 )
 from counterbalance.designs.crossing.effects import CELLS, EFFECTS
 from counterbalance.designs.crossing.published import expand_cells
+from counterbalance.designs.trials import Columns, trial_tables
 from counterbalance.errors import ConfigError, InputError
 from counterbalance.items.source import project_file
 from counterbalance.prompts import PromptTemplate, RenderedPrompt
 
-_TRIALS = SCHEMAS["trials"]
-_BATCH = 20_000
+if TYPE_CHECKING:
+    from counterbalance.contrasts import ContrastPlan
+
 _VARIABLES = {"question": True, "blocks": True, "header": True, "body": True, "cues": True, "fields": False}
 
-Columns = dict[str, list[Any]]
 Item = Mapping[str, Any]
 
 
@@ -66,26 +66,35 @@ def expand(study: Study, experiment: Experiment, dataset: Dataset, items: pa.Tab
     if isinstance(experiment.read, CellsRead):
         yield from expand_cells(dataset, items)
         return
-    expander = _Expander(study, experiment, dataset)
-    columns: Columns = {name: [] for name in _TRIALS.arrow.names}
-    for item in items.to_pylist():
-        expander.add(item, columns)
-        if len(columns["trial_id"]) >= _BATCH:
-            yield pa.Table.from_pydict(columns, schema=_TRIALS.arrow)
-            columns = {name: [] for name in _TRIALS.arrow.names}
-    if columns["trial_id"]:
-        yield pa.Table.from_pydict(columns, schema=_TRIALS.arrow)
+    yield from trial_tables(items, _Expander(study, experiment, dataset).add)
 
 
-def check_contrasts(study: Study) -> None:
-    """Refuse planned contrasts that cannot be read or that name a condition that no crossing has."""
+def check_contrasts(study: Study) -> "ContrastPlan | None":
+    """Return the planned contrasts; refuse those that cannot be read or name a condition that no crossing has."""
     file = study.config.analysis.contrasts
     if file is None:
-        return
+        return None
     # The package of contrasts loads the statistics, which a study without contrasts need not wait for.
-    from counterbalance.contrasts.names import checked_plan
+    from counterbalance.contrasts.names import checked_plan, place_of
 
-    checked_plan(file, source=f"{study.path}: analysis.contrasts", conditions=CONDITIONS, effects=EFFECTS)
+    return checked_plan(file, place=place_of(study, "contrasts"), conditions=CONDITIONS, effects=EFFECTS)
+
+
+def unasked(study: Study, experiment: Experiment, items: pa.Table) -> Iterator[str]:
+    """Say which planned contrasts no cell of an experiment will have, for it does not ask their conditions."""
+    plan = check_contrasts(study)
+    if experiment.crossing is not None:
+        asked = {condition.name for condition in chosen_conditions(experiment.crossing)}
+    else:
+        strata = [parse_json(text, source=experiment.id) for text in items.column("strata").to_pylist()]
+        asked = {name for entry in strata for name in entry["lines"]}
+    lacking: dict[str, list[str]] = {}
+    for entry in plan.contrasts if plan else ():
+        for name in entry.conditions:
+            if name not in asked:
+                lacking.setdefault(name, []).append(entry.id)
+    for name, ids in lacking.items():
+        yield f"condition {name} is not in experiment {experiment.id!r}, so that {', '.join(ids)} cannot be evaluated"
 
 
 def count_cues(prompt: str, cues: Sequence[str]) -> int:

@@ -90,25 +90,21 @@ class Measured:
         return tuple(item for item in self.items if item not in out)
 
     def table(self, items: Iterable[str]) -> EffectTable:
-        """Return the half-effects of some items, those with one source averaged."""
+        """Return the half-effects of some items, with their sources as units where some share one."""
         wanted = set(items)
-        groups = tuple(dict.fromkeys(group for item, group in self.groups.items() if item in wanted))
+        sources = {item: group for item, group in self.groups.items() if item in wanted}
+        shared = len(set(sources.values())) < len(sources)
         return EffectTable.build(
-            groups,
+            tuple(sources),
             {
                 condition: {
-                    effect: self._by_group({item: value for item, value in values.items() if item in wanted})
+                    effect: {item: value for item, value in values.items() if item in wanted}
                     for effect, values in self.effects(condition).items()
                 }
                 for condition in self.conditions
             },
+            tuple(sources.values()) if shared else None,
         )
-
-    def _by_group(self, values: Mapping[str, float]) -> dict[str, float]:
-        members: dict[str, list[float]] = defaultdict(list)
-        for item, value in values.items():
-            members[self.groups[item]].append(value)
-        return {group: fmean(entries) for group, entries in members.items()}
 
 
 def measure(outcomes: pa.Table) -> Measured:
@@ -177,6 +173,8 @@ def _marked(rows: Iterable[Row]) -> dict[str, bool] | None:
 
 def _why(rows: Iterable[Row]) -> str:
     counts = Counter(row["outcome"] for row in rows)
+    if not counts:
+        return "not in the file"
     failed = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in sorted(counts.items()) if name != "ok")
     return f"{failed or 'calls missing'} of {counts.total()} calls"
 

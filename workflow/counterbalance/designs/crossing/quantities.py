@@ -1,9 +1,12 @@
 """What the crossing design's estimates are called, and what each means."""
 
 import re
+from collections.abc import Iterable
 
 from counterbalance.config import Experiment, Study
-from counterbalance.contrasts.names import contrast_id, describe_contrast, unplanned_contrast
+from counterbalance.contrasts.names import FORMS, contrast_id, describe_contrast, unplanned_contrast
+from counterbalance.contrasts.words import did_you_mean
+from counterbalance.designs.base import Breakdown
 from counterbalance.designs.crossing.conditions import CELL_BLOCKS, CONDITIONS, chosen_conditions
 from counterbalance.errors import InputError
 
@@ -12,9 +15,23 @@ CONFIRMATORY = tuple(f"serial.{name}" for name in CONDITIONS)
 ANSWER = (
     ("verdict", "verdict", "label"),
     ("items kept", "items.kept", "estimate"),
-    *((f"serial {name}", f"serial.{name}", "interval") for name in ("T1", "T1c", "T5b")),
-    ("role T5b", "role.T5b", "interval"),
+    ("items asked", "items.all", "estimate"),
 )
+BREAKDOWN = Breakdown(
+    title="half-effects of the kept items",
+    part="condition",
+    names=tuple(CONDITIONS),
+    columns=(
+        ("serial", "serial.{}", "interval"),
+        ("p (Holm)", "serial.{}", "p_adjusted"),
+        ("role", "role.{}", "interval"),
+        ("role control", "null.role.{}", "label"),
+        ("order", "order.{}", "interval"),
+        ("order control", "null.order.{}", "label"),
+    ),
+)
+CONTRASTS = "contrasts"
+"""Which setting of the analysis holds the design's planned contrasts."""
 
 _EFFECTS = {
     "token": "Leaning to answer B, whatever its place and role",
@@ -29,6 +46,7 @@ _KINDS = {
     "negative": "number of items below zero.",
     "null": "whether the null control holds: `pass`, `fail` or `not_applicable`.",
 }
+_BEFORE = ("", "tost.", "sd.", "negative.")
 _OTHERS = {
     "flagged": "Items flagged for a large token or order effect",
     "incomplete": "Items without an answer in some cell",
@@ -58,15 +76,31 @@ def describe(quantity: str) -> str:
     name, all_items, rest = base.partition("@all")
     text = _describe(name, bool(all_items))
     if text is None or rest or (part and not model):
+        first = next(iter(CONDITIONS))
         raise InputError(
-            f"crossing has no quantity {quantity!r}; there are EFFECT.CONDITION (effects {', '.join(_EFFECTS)}; "
-            f"conditions {', '.join(CONDITIONS)}) with tost., sd., negative. or null. before it, contrast.ID, "
-            f"ratio_of_means.ID, {', '.join(f'{kind}.CONDITION' for kind in _OTHERS)}, status.NAME, "
-            f"{', '.join(_SINGLE)}; effects and contrasts also with @all for all items, everything with @model=ID"
+            f"crossing has no quantity {quantity!r}{did_you_mean(name, _names(CONDITIONS))}; there are "
+            f"{', '.join(_names([first]))}, and so for the other conditions ({', '.join(list(CONDITIONS)[1:])}), cells "
+            f"(e2, e3, e4) and outcomes of calls; {FORMS}; effects and contrasts also with @all for all items, "
+            "everything with @model=ID for the part that one model answered"
         )
     on = "On all items." if all_items else ""
     of = f"Only calls that {model} answered." if model else ""
     return " ".join(filter(None, [text, on, of]))
+
+
+def _names(conditions: Iterable[str]) -> list[str]:
+    """Return the quantities of a cell that is asked in some conditions; of the outcomes of calls, `ok` alone."""
+    found = [f"{kind}{effect}.{name}" for name in conditions for kind in _BEFORE for effect in _EFFECTS]
+    found += [f"null.{effect}.{name}" for name in conditions for effect in ("role", "order")]
+    found += [f"{kind}.{name}" for name in conditions for kind in _OTHERS]
+    return [*found, "status.ok", "status.ok.e1", *_SINGLE]
+
+
+def unit(experiment: Experiment) -> str:
+    """Return the unit of an experiment's half-effects and of their contrasts."""
+    if experiment.read.kind == "generate":
+        return "on the scale of probability (half-differences of shares of answers, not nats)"
+    return "in nats"
 
 
 def unplanned(study: Study, experiment: Experiment, quantity: str) -> str | None:

@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from counterbalance.config.models import CellsRead, Experiment, LogprobRead, OptionTextRead
 from counterbalance.designs.crossing.published import read_cell
-from counterbalance.designs.outcomes import Found, Reader, Row, read_outcomes
-from counterbalance.reading import read_answer, read_label_logprobs
+from counterbalance.designs.outcomes import Found, Reader, Row, listed_tokens, read_outcomes, read_text
+from counterbalance.reading import read_label_logprobs
 
 
 def score(experiment: Experiment, trials: pa.Table, replies: pa.Table) -> pa.Table:
@@ -45,24 +45,11 @@ def _reader(experiment: Experiment) -> Reader:
         case CellsRead():
             return read_cell
         case _:
-            return _read_text
-
-
-def _read_text(trial: Row, reply: Row) -> Found:
-    finish = "length" if reply["status"] == "truncated" else reply["finish_reason"]
-    reading = read_answer(reply["text"], labels=trial["labels"], option_texts=trial["labels"], finish_reason=finish)
-    return {
-        "outcome": reading.status,
-        "slot": reading.slot,
-        "candidates": list(reading.candidates),
-        "rule": reading.rule,
-    }
+            return read_text
 
 
 def _read_listed(trial: Row, reply: Row, min_mass: float) -> Found:
-    tokens, values = reply["top_tokens"], reply["top_logprobs"]
-    listed = None if tokens is None or values is None else list(zip(tokens, values, strict=True))
-    reading = read_label_logprobs(listed, trial["labels"], min_mass=min_mass)
+    reading = read_label_logprobs(listed_tokens(reply), trial["labels"], min_mass=min_mass)
     found: Found = {"outcome": reading.status, "label_mass": reading.label_mass, "rule": "first_token"}
     if reading.status == "unavailable":
         return found

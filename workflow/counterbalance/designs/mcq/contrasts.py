@@ -9,11 +9,10 @@ import pyarrow.compute as pc
 
 from counterbalance.config import Analysis
 from counterbalance.contrasts import EffectTable, Resampling, estimate_contrasts
-from counterbalance.contrasts.names import checked_plan
 from counterbalance.contrasts.nats import estimate_nats
 from counterbalance.contrasts.results import contrast_results, method_words
 from counterbalance.designs.mcq.counts import Counts, Ints, Reals
-from counterbalance.designs.mcq.quantities import SLOT_QUANTITIES, SLOTS
+from counterbalance.designs.mcq.planned import slot_plan
 from counterbalance.stats.estimate import Result
 from counterbalance.stats.logprob import ItemNats, item_nats
 
@@ -45,7 +44,10 @@ def slot_results(analysis: Analysis, outcomes: pa.Table, counts: Counts) -> Iter
     if analysis.slot_contrasts is not None:
         table = outcomes.filter(pc.equal(outcomes.column("n_options"), counts.k))
         both = replace(resampling, levels=(analysis.level, 1 - 2 * analysis.alpha))
-        yield from _contrasts(analysis, table.filter(pc.invert(table.column("extra"))), counts, nats, both)
+        effects = effects_by_slot(table.filter(pc.invert(table.column("extra"))), counts.k, nats)
+        method = method_words("the unit of what is compared (shares, or nats)", both)
+        for contrast in estimate_contrasts(slot_plan(analysis.slot_contrasts), effects, both):
+            yield from contrast_results(contrast, method=method, n_calls=counts.n_calls)
 
 
 def effects_by_slot(table: pa.Table, k: int, nats: ItemNats | None) -> EffectTable:
@@ -90,19 +92,6 @@ def effects_by_slot(table: pa.Table, k: int, nats: ItemNats | None) -> EffectTab
             found[name] = _by_slot([owner for owner, use in zip(owners, has, strict=True) if use], values[has])
     units = [group_of[name] for name in names]
     return EffectTable.build(names, found, units if len(set(units)) < len(units) else None)
-
-
-def _contrasts(
-    analysis: Analysis, table: pa.Table, counts: Counts, nats: ItemNats | None, resampling: Resampling
-) -> Iterator[tuple[str, Result]]:
-    file = analysis.slot_contrasts
-    if file is None:
-        return
-    plan = checked_plan(file, source="analysis.slot_contrasts", conditions=SLOT_QUANTITIES, effects=SLOTS)
-    effects = effects_by_slot(table, counts.k, nats)
-    method = method_words("the unit of what is compared (shares, or nats)", resampling)
-    for found in estimate_contrasts(plan, effects, resampling):
-        yield from contrast_results(found, method=method, n_calls=counts.n_calls)
 
 
 def _tally(item: Ints, slot: Ints, n_items: int, k: int) -> Reals:

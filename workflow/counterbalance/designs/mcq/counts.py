@@ -64,6 +64,8 @@ class Counts:
     ----------
     k
         Number of options.
+    items
+        Shape (units,): how many items a unit has.
     correct, scored
         Shape (units, k): right answers, and scored answers, by the slot where the correct option stood.
     picks, wrong_picks
@@ -86,6 +88,7 @@ class Counts:
     """
 
     k: int
+    items: Ints
     correct: Ints
     scored: Ints
     picks: Ints
@@ -100,15 +103,38 @@ class Counts:
     weighed: Ints
 
     @property
-    def n_items(self) -> int:
+    def n_units(self) -> int:
         return len(self.correct)
+
+    @property
+    def n_items(self) -> int:
+        return int(self.items.sum())
+
+    @property
+    def asked(self) -> Ints:
+        """Shape (units, k): calls of items with a key, by the slot where the correct option stood."""
+        return np.asarray(self.status.sum(axis=1))
+
+    @property
+    def unanswered(self) -> Ints:
+        """Shape (units, k): those of them without a usable answer."""
+        return self.asked - self.scored
+
+    @property
+    def without_answer(self) -> str | None:
+        """Say what became of the calls where none has a usable answer; None where one has."""
+        if self.picks.any():
+            return None
+        each = self.status.sum(axis=(0, 2)) + self.status_unkeyed.sum(axis=0)
+        found = sorted((-int(n), name) for n, name in zip(each, STATUSES, strict=True) if n)
+        return f"no usable answer: of {self.n_calls} calls {', '.join(f'{-n} {name}' for n, name in found)}"
 
 
 def count_strata(outcomes: pa.Table) -> list[Counts]:
     """Count a cell's outcomes, one stratum per number of options, the one with most items first."""
     sizes = sorted(set(outcomes.column("n_options").to_pylist()))
     strata = [_count(outcomes.filter(pc.equal(outcomes.column("n_options"), size)), size) for size in sizes]
-    return sorted(strata, key=lambda counts: (-counts.n_items, counts.k))
+    return sorted(strata, key=lambda counts: (-counts.n_units, counts.k))
 
 
 def _count(every: pa.Table, k: int) -> Counts:
@@ -125,11 +151,14 @@ def _count(every: pa.Table, k: int) -> Counts:
     np.add.at(status, (item[keyed], code[keyed], gold[keyed]), 1)
     status_unkeyed = np.zeros((n_items, len(STATUSES)), dtype=np.int64)
     np.add.at(status_unkeyed, (item[~keyed], code[~keyed]), 1)
+    owners = table.group_by(["group_id", "item_id"]).aggregate([])
+    of_unit = pc.index_in(owners.column("group_id"), value_set=_named(table, "group_id")).to_numpy()
     choices = _choices(every)
     has_mass = table.column("label_mass").is_valid().to_numpy()
     mass = pc.fill_null(table.column("label_mass"), 0.0).to_numpy()
     return Counts(
         k=k,
+        items=np.bincount(of_unit, minlength=n_items).astype(np.int64),
         correct=_tally(item[right], gold[right], n_items, k),
         scored=_tally(item[both], gold[both], n_items, k),
         picks=_tally(item[answered], slot[answered], n_items, k),
@@ -143,6 +172,11 @@ def _count(every: pa.Table, k: int) -> Counts:
         label_mass=np.bincount(item, weights=mass, minlength=n_items).astype(np.float64),
         weighed=np.bincount(item[has_mass], minlength=n_items).astype(np.int64),
     )
+
+
+def _named(table: pa.Table, name: str) -> pa.Array:
+    """Return the names behind `_codes`, in the order of the codes."""
+    return table.column(name).combine_chunks().dictionary_encode().dictionary
 
 
 def _codes(table: pa.Table, name: str) -> tuple[Ints, int]:

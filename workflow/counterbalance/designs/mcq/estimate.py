@@ -9,10 +9,12 @@ import pyarrow as pa
 from counterbalance.config import Analysis
 from counterbalance.designs.mcq.contrasts import slot_results
 from counterbalance.designs.mcq.counts import STATUSES, Counts, Reals, count_strata
+from counterbalance.designs.mcq.quantities import CONFIRMATORY
 from counterbalance.stats.contingency import contingency_test
 from counterbalance.stats.detectable import detectable_v, min_unstable
 from counterbalance.stats.disagreement import disagreement
 from counterbalance.stats.estimate import Result
+from counterbalance.stats.multiplicity import draws_needed
 from counterbalance.stats.proportions import clustered_shares
 from counterbalance.stats.published import (
     PublishedEffects,
@@ -21,15 +23,21 @@ from counterbalance.stats.published import (
     question_level_effects,
     run_level_effects,
 )
-from counterbalance.stats.relabel import recentred_bootstrap, relabel_accuracy, relabel_picks
+from counterbalance.stats.relabel import (
+    guarded_picks,
+    recentred_bootstrap,
+    relabel_accuracy,
+    relabel_picks,
+    relabel_unanswered,
+)
 from counterbalance.stats.shape import planned_contrasts
-from counterbalance.stats.steadiness import steadiness
+from counterbalance.stats.steadiness import in_groups, steadiness
 from counterbalance.stats.vcc import cluster_corrected_v
 
 _OPTIONS_UNKNOWN = "the replies do not say which option was chosen"
 
 
-def estimate(analysis: Analysis, outcomes: pa.Table) -> dict[str, Result]:
+def estimate(analysis: Analysis, outcomes: pa.Table, tests: int | None = None) -> dict[str, Result]:
     """Return every number of a cell by the name of its quantity.
 
     Parameters
@@ -38,6 +46,8 @@ def estimate(analysis: Analysis, outcomes: pa.Table) -> dict[str, Result]:
         The frozen analysis plan: levels, draws, seed, thresholds.
     outcomes
         Table of the declared schema; at least one row.
+    tests
+        Size of the family over which the tests are corrected; by default that of this cell alone.
 
     Returns
     -------
@@ -47,35 +57,59 @@ def estimate(analysis: Analysis, outcomes: pa.Table) -> dict[str, Result]:
     """
     results: dict[str, Result] = {}
     strata = count_strata(outcomes)
+    family = tests or len(CONFIRMATORY) * len(strata)
     for index, counts in enumerate(strata):
         suffix = "" if index == 0 else f"@k={counts.k}"
         note = None
         if index == 0 and len(strata) > 1:
             others = ", ".join(f"{other.n_items} with {other.k}" for other in strata[1:])
             note = f"items with {counts.k} options; {others} are estimated apart"
-        for name, result in (*_stratum(analysis, counts), *slot_results(analysis, outcomes, counts)):
-            reason = "; ".join(text for text in (result.reason, note) if text) or None
-            results[name + suffix] = replace(result, reason=reason)
+        for name, result in (*_stratum(analysis, counts, family), *slot_results(analysis, outcomes, counts)):
+            said = _items_said(counts, result)
+            reason = "; ".join(text for text in (said.reason, note) if text) or None
+            results[name + suffix] = replace(said, reason=reason)
     return results
 
 
-def _stratum(analysis: Analysis, counts: Counts) -> Iterator[tuple[str, Result]]:
+def _stratum(analysis: Analysis, counts: Counts, family: int) -> Iterator[tuple[str, Result]]:
+    nothing = counts.without_answer
     for name, result in (
         *_shares(analysis, counts),
         *_published(analysis, counts),
         *_calibrated(analysis, counts),
+        *_tests(analysis, counts, family),
         *_steadiness(analysis, counts),
         *_disagreement(analysis, counts),
         *_label_mass(analysis, counts),
+        *_groups(counts),
     ):
         yield (
             name,
             replace(
                 result,
-                n_items=counts.n_items if result.n_items is None else result.n_items,
                 n_calls=counts.n_calls if result.n_calls is None else result.n_calls,
+                # Each statistic names what it lacks first; where no call was answered there is one reason for all.
+                reason=nothing if nothing and result.status in ("undefined", "not_measurable") else result.reason,
             ),
         )
+
+
+def _groups(counts: Counts) -> Iterator[tuple[str, Result]]:
+    if counts.n_units < counts.n_items:
+        reason = "a count: items that share a source are one unit of inference"
+        yield "groups", Result(method="groups of items", estimate=counts.n_units, status="descriptive", reason=reason)
+
+
+def _items_said(counts: Counts, result: Result) -> Result:
+    """Give a result the number of its items, which the statistics count by units, and say that they form groups."""
+    n = counts.n_units if result.n_items is None else result.n_items
+    if counts.n_units == counts.n_items or n == 0 or "which are the units" in (result.reason or ""):
+        return replace(result, n_items=n)
+    note = f"{counts.n_items} items in {counts.n_units} groups, which are the units"
+    whole = n == counts.n_units
+    note = note if whole else f"{n} of the groups: {note}"
+    reason = "; ".join(text for text in (result.reason, note) if text)
+    return replace(result, n_items=counts.n_items if whole else n, reason=reason)
 
 
 def _shares(analysis: Analysis, counts: Counts) -> Iterator[tuple[str, Result]]:
@@ -105,6 +139,9 @@ def _shares(analysis: Analysis, counts: Counts) -> Iterator[tuple[str, Result]]:
     hits = np.column_stack([column for _, column, _ in columns])
     n = np.column_stack([column for _, _, column in columns])
     results = clustered_shares(hits, n, level=analysis.level)
+    if counts.n_units < counts.n_items:
+        items = [int(counts.items[column > 0].sum()) for column in n.T]
+        results = [in_groups(found, number) if number else found for found, number in zip(results, items, strict=True)]
     yield from zip(names, results, strict=True)
     yield "band", _band(analysis, results[0])
 
@@ -175,10 +212,6 @@ def _calibrated(analysis: Analysis, counts: Counts) -> Iterator[tuple[str, Resul
     accuracy = relabel_accuracy(correct, scored, n_draws=draws, seed=seed, alpha=analysis.alpha)
     yield "V.corrected", cluster_corrected_v(correct, scored, level=analysis.level, n_resamples=draws, seed=seed)
     yield "relabelling.accuracy", accuracy.result
-    yield (
-        "relabelling.picks",
-        relabel_picks(counts.picks, n_draws=draws, seed=seed, alpha=analysis.alpha).result,
-    )
     yield "recentred.accuracy", recentred_bootstrap(correct, scored, n_resamples=draws, seed=seed)
     yield (
         "unstable_items",
@@ -205,15 +238,38 @@ def _calibrated(analysis: Analysis, counts: Counts) -> Iterator[tuple[str, Resul
     yield "shape.middle", shapes.middle
     yield "shape.label", shapes.label
     yield "shape.support", shapes.support
-    detectable = detectable_v(
-        correct,
-        scored,
+
+
+def _tests(analysis: Analysis, counts: Counts, family: int) -> Iterator[tuple[str, Result]]:
+    """Yield the test of picks, with the test that guards it, and what the test of accuracy could have shown."""
+    draws, seed, alpha = analysis.resamples, analysis.seed, analysis.alpha
+    picks = relabel_picks(counts.picks, n_draws=draws, seed=seed, alpha=alpha).result
+    missing = relabel_unanswered(counts.unanswered, counts.asked, n_draws=draws, seed=seed, alpha=alpha).result
+    yield "relabelling.picks", guarded_picks(picks, missing, int(counts.unanswered.sum()), alpha=alpha)
+    yield "relabelling.unanswered", missing
+    for name, tests in (("detectable_V", 1), ("detectable_V.family", family)):
+        yield name, _detectable(analysis, counts, tests)
+
+
+def _detectable(analysis: Analysis, counts: Counts, tests: int) -> Result:
+    found = detectable_v(
+        counts.correct,
+        counts.scored,
         power=analysis.detectable_power,
         alpha=analysis.alpha,
+        tests=tests,
         measurable_v=analysis.measurable_v,
-        seed=seed,
+        level=analysis.level,
+        seed=analysis.seed,
+    ).result
+    needed = draws_needed(analysis.alpha, tests)
+    if analysis.resamples >= needed:
+        return found
+    reason = (
+        f"{analysis.resamples} random relabellings cannot give a p below {analysis.alpha:g} / {tests}, however strong "
+        f"the bias; {needed} could"
     )
-    yield "detectable_V", detectable.result
+    return replace(found, estimate=None, low=None, high=None, level=None, status="not_measurable", reason=reason)
 
 
 def _disagreement(analysis: Analysis, counts: Counts) -> Iterator[tuple[str, Result]]:

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from counterbalance.arrangements import arrange
-from counterbalance.artifacts import SCHEMAS
 from counterbalance.canonical import sha256_json
 from counterbalance.config import Dataset, Experiment, Study
 from counterbalance.config.models import OptionTextRead
+from counterbalance.designs.trials import Columns, trial_tables
 from counterbalance.errors import ConfigError, InputError
 from counterbalance.examples import SolvedItem, arrange_examples, read_examples
 from counterbalance.items.folding import fold_text
@@ -21,11 +21,6 @@ from counterbalance.items.source import project_file
 from counterbalance.prompts import PromptTemplate, RenderedPrompt, labels_for
 
 CONDITION = "mcq"
-_TRIALS = SCHEMAS["trials"]
-_BATCH = 20_000
-_ITEMS = 1_000
-
-Columns = dict[str, list[Any]]
 
 
 def expand(study: Study, experiment: Experiment, dataset: Dataset, items: pa.Table) -> Iterator[pa.Table]:
@@ -56,16 +51,7 @@ def expand(study: Study, experiment: Experiment, dataset: Dataset, items: pa.Tab
         If an item is also one of its own solved examples.
     """
     _check_contrasts(study)
-    expander = _Expander(study, experiment, dataset)
-    columns = _empty()
-    for batch in items.to_batches(max_chunksize=_ITEMS):
-        for item in batch.to_pylist():
-            expander.add(item, columns)
-            if len(columns["trial_id"]) >= _BATCH:
-                yield _table(columns)
-                columns = _empty()
-    if columns["trial_id"]:
-        yield _table(columns)
+    yield from trial_tables(items, _Expander(study, experiment, dataset).add)
 
 
 def asked_again(share: float, seed: int, item_id: str, index: int) -> bool:
@@ -79,11 +65,10 @@ def _check_contrasts(study: Study) -> None:
     file = study.config.analysis.slot_contrasts
     if file is not None:
         # The package of contrasts loads the statistics, which a study without contrasts need not wait for.
-        from counterbalance.contrasts.names import checked_plan
-        from counterbalance.designs.mcq.quantities import SLOT_QUANTITIES, SLOTS
+        from counterbalance.contrasts.names import place_of
+        from counterbalance.designs.mcq.planned import slot_plan
 
-        source = f"{study.path}: analysis.slot_contrasts"
-        checked_plan(file, source=source, conditions=SLOT_QUANTITIES, effects=SLOTS)
+        slot_plan(file, place_of(study, "slot_contrasts"))
 
 
 class _Expander:
@@ -176,11 +161,3 @@ class _Expander:
             f"{self._experiment.prompt.template}: different orders of item {item_id!r} give the same prompt; write the "
             "options in the order in which the template gets them"
         )
-
-
-def _empty() -> Columns:
-    return {name: [] for name in _TRIALS.arrow.names}
-
-
-def _table(columns: Columns) -> pa.Table:
-    return pa.Table.from_pydict(columns, schema=_TRIALS.arrow)

@@ -1,7 +1,12 @@
 """What the mcq design's estimates are called, and what each means."""
 
+from collections.abc import Iterator, Mapping, Sequence
+
 from counterbalance.config import Cell, Experiment, Study
-from counterbalance.contrasts.names import checked_plan, contrast_id, describe_contrast, unplanned_contrast
+from counterbalance.contrasts.names import FORMS, contrast_id, describe_contrast, place_of, unplanned_contrast
+from counterbalance.contrasts.words import did_you_mean, with_hint
+from counterbalance.designs.mcq.counts import STATUSES
+from counterbalance.designs.mcq.planned import MOST_SLOTS, absent_slots, slot_number, slot_plan
 from counterbalance.errors import InputError
 
 CONFIRMATORY = ("relabelling.accuracy", "relabelling.picks")
@@ -10,17 +15,17 @@ AGREEMENT = ("agreement", "agreement.every_order", "agreement.kappa")
 """Of two experiments that read one model; the other one's id follows the name after `WITH`."""
 WITH = "@with="
 
-SLOT_QUANTITIES = ("accuracy", "picks", "label_logprob", "slot_bonus", "label_prior")
-"""What is known by slot of each item, and can be put into planned contrasts as QUANTITY.slot_1 and so on."""
-SLOTS = tuple(f"slot_{place}" for place in range(1, 27))
-
 ANSWER = (
     ("accuracy", "accuracy", "estimate"),
     ("V", "V.corrected", "interval"),
-    ("p (Holm)", "relabelling.accuracy", "p_adjusted"),
+    ("p accuracy (Holm)", "relabelling.accuracy", "p_adjusted"),
+    ("p picks (Holm)", "relabelling.picks", "p_adjusted"),
+    ("smallest V seen", "detectable_V.family", "estimate"),
     ("verdict", "verdict", "label"),
     ("shape", "shape.label", "label"),
 )
+CONTRASTS = "slot_contrasts"
+"""Which setting of the analysis holds the design's planned contrasts."""
 
 _MEANINGS = {
     "accuracy": "Share of scored answers that are right, over all orders.",
@@ -53,6 +58,7 @@ _MEANINGS = {
     "agreement": "Share of prompts for which the likeliest label is the letter that the model generates.",
     "agreement.every_order": "Share of items for which likeliest label and generated letter agree in every order.",
     "agreement.kappa": "Cohen's kappa of likeliest label and generated letter: agreement beyond that of chance.",
+    "groups": "How many groups the items form that share a source; given only where some do.",
     "unstable_items": "Items whose accuracy differs between slots; only they can show an effect on accuracy.",
     "consistency": "Share of items answered with the same option in every order.",
     "flip_rate": "Share of items whose chosen option changes with the order.",
@@ -60,7 +66,9 @@ _MEANINGS = {
     "disagreement.same_order": "Probability that two calls of an item in the same order choose different options.",
     "disagreement.other_order": "Probability that two calls of an item in different orders choose different options.",
     "disagreement.excess": "How much more often the model disagrees with itself when the order changes.",
-    "detectable_V": "Smallest V that this cell could have shown with the planned power.",
+    "relabelling.unanswered": "Test of equal shares of calls without a usable answer, by slot of the correct option.",
+    "detectable_V": "Smallest V that this cell could have shown with the planned power, were it tested alone.",
+    "detectable_V.family": "The same after the correction for the family of tests, at the level of the verdict.",
     "band": "Capability band by accuracy; a description, not a gate.",
     "models_returned": "How many model ids the replies name; given only where they name more than one.",
     "verdict": "Whether the cell shows position bias, shows none, or could not have shown it.",
@@ -93,11 +101,12 @@ def describe(quantity: str) -> str:
     wrong = (base != whole and not size.isdigit()) or (quantity != base and not model)
     paired, planned = family in AGREEMENT, describe_contrast(name)
     if (family not in _MEANINGS and planned is None) or wrong or paired != bool(other) or (paired and model):
+        hint = did_you_mean(name, [] if name in _names(2) else _names(MOST_SLOTS))
         raise InputError(
-            f"mcq has no quantity {quantity!r}; there are {', '.join(sorted(_MEANINGS))}, each also with @k=NUMBER for "
-            "items with another number of options and @model=ID for the part that one model answered; agreement has "
-            f"{WITH}EXPERIMENT after its name, the experiment that generates letters; and contrast.ID of a planned "
-            "contrast, also with tost., sd. or negative. before it, and ratio_of_means.ID"
+            f"mcq has no quantity {quantity!r}{hint}; there are {', '.join(_names(1, with_forms=True))}, and so for "
+            "slot_2 and further slots and for the other outcomes of calls; each also with @k=NUMBER for items with "
+            f"another number of options and, agreement left out, @model=ID for the part that one model answered; "
+            f"{WITH}EXPERIMENT names the experiment that generates letters; and {FORMS}"
         )
     parts = [planned or _MEANINGS[family]]
     if other:
@@ -109,19 +118,31 @@ def describe(quantity: str) -> str:
     return " ".join(parts)
 
 
+def _names(slots: int, *, with_forms: bool = False) -> list[str]:
+    """Return the quantities of a cell with so many slots; of the outcomes of calls, `ok` alone."""
+    found = []
+    for family in sorted(_MEANINGS):
+        name = family.replace("status", "status.ok", 1) if family.startswith("status") else family
+        if with_forms and family in AGREEMENT:
+            name += f"{WITH}EXPERIMENT"
+        by_slot = name.endswith(".slot")
+        found += [f"{name}_{slot}" for slot in range(1, slots + 1)] if by_slot else [name]
+    return found
+
+
 def unplanned(study: Study, experiment: Experiment, quantity: str) -> str | None:
     """Say why an experiment will have no such quantity: its read does not give it, or there is nothing to compare."""
-    name, _, other = quantity.partition("@k=")[0].partition(WITH)
+    name, _, other = _without_part(quantity).partition(WITH)
     if name in AGREEMENT:
         known = [entry.id for entry in _generating(study, experiment)]
         listed = ", ".join(known) or "none"
         return None if other in known else f"no experiment {other!r} to compare this one with; there are {listed}"
     if contrast := contrast_id(name):
         return _unplanned_contrast(study, experiment, contrast)
-    reads = _READS.get(_family(quantity.partition("@")[0]))
+    reads = _READS.get(_family(name))
     if reads is None or experiment.read.kind in reads:
         return None
-    return f"the read {experiment.read.kind!r} gives none; {', '.join(reads)} do"
+    return f"the read {experiment.read.kind!r} gives no {name}; {' and '.join(reads)} do"
 
 
 def _unplanned_contrast(study: Study, experiment: Experiment, name: str) -> str | None:
@@ -129,9 +150,7 @@ def _unplanned_contrast(study: Study, experiment: Experiment, name: str) -> str 
     reason = unplanned_contrast(name, file, "slot_contrasts")
     if file is None or reason is not None:
         return reason
-    plan = checked_plan(
-        file, source=f"{study.path}: analysis.slot_contrasts", conditions=SLOT_QUANTITIES, effects=SLOTS
-    )
+    plan = slot_plan(file, place_of(study, "slot_contrasts"))
     (planned,) = [entry for entry in plan.contrasts if entry.id == name]
     absent = [condition for condition in planned.conditions if experiment.read.kind not in _reads_of(condition)]
     if not absent:
@@ -167,9 +186,50 @@ def _generating(study: Study, experiment: Experiment) -> list[Experiment]:
     ]
 
 
+def tests(sizes: Sequence[int]) -> list[str]:
+    """Return the confirmatory quantities of a cell on items with these numbers of options, most frequent first."""
+    marks = ["", *(f"@k={size}" for size in sizes[1:])]
+    return [f"{name}{mark}" for mark in marks for name in CONFIRMATORY]
+
+
+def unit(experiment: Experiment) -> str:
+    """Return the unit of an experiment's planned contrasts."""
+    return "in shares" + ("" if experiment.read.kind == "generate" else ", or in nats for log-probabilities")
+
+
+def absent(study: Study, sizes: Mapping[str, Sequence[int]]) -> Iterator[str]:
+    """Say which planned contrasts name a slot that no item has; see `absent_slots`."""
+    return absent_slots(study, sizes)
+
+
+def beyond(quantity: str, sizes: Sequence[int]) -> str | None:
+    """Say why no cell on items with these numbers of options has a quantity: their number, its slot, its outcome."""
+    whole, _, size = quantity.partition("@model=")[0].partition("@k=")
+    name = whole.partition(WITH)[0]
+    if not sizes:
+        return None
+    options = " or ".join(map(str, sizes))
+    if size and int(size) not in sizes:
+        return f"no item has {size} options; the items have {options}"
+    slot, most = slot_number(name.rpartition(".")[2]), int(size or max(sizes))
+    if slot > most:
+        return f"no item has a slot_{slot}; the items have {options} options, so there are slot_1 to slot_{most}"
+    outcome = name.split(".")[1] if name.startswith("status.") else "ok"
+    known = with_hint(outcome, STATUSES)
+    return None if outcome in STATUSES else f"no call has the outcome {outcome!r}; there are {known}"
+
+
+def _without_part(quantity: str) -> str:
+    """Return a quantity without the model or the number of options that it is restricted to."""
+    return quantity.partition("@model=")[0].partition("@k=")[0]
+
+
 def _family(name: str) -> str:
-    stem, _, slot = name.rpartition("_")
-    by_slot = stem.endswith(".slot") and slot.isdigit()
+    """Return the key of a quantity in `_MEANINGS`; nothing for a key of a family that is no quantity itself."""
+    if name == "status" or name.endswith(".slot"):
+        return ""
+    stem, _, slot = name.rpartition(".")
+    by_slot = slot_number(slot) > 0
     if name.startswith("status."):
         return "status.slot" if by_slot else "status"
-    return stem if by_slot else name
+    return f"{stem}.slot" if by_slot else name

@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 
 import pyarrow as pa
 
 from counterbalance.config.models import CellsRead, DecideRead, Experiment, GenerateRead, LogprobRead, OptionTextRead
-from counterbalance.designs.outcomes import Found, Reader, Row, read_outcomes
+from counterbalance.designs.outcomes import Found, Reader, Row, listed_tokens, read_outcomes, read_text
 from counterbalance.errors import ConfigError
-from counterbalance.reading import LabelReading, Reading, read_answer, read_label_logprobs
+from counterbalance.reading import LabelReading, read_label_logprobs
 
 # A vendor's probabilities are rounded; further from 1 than this they are not those of one choice.
 _ROUNDED = 0.05
@@ -43,7 +42,7 @@ def score(experiment: Experiment, trials: pa.Table, replies: pa.Table) -> pa.Tab
 def _reader(experiment: Experiment) -> Reader:
     match experiment.read:
         case GenerateRead():
-            return _read_text
+            return read_text
         case LogprobRead(min_label_mass=min_mass):
             return lambda trial, reply: _read_labels(trial, reply, min_mass)
         case OptionTextRead(length=length):
@@ -54,31 +53,13 @@ def _reader(experiment: Experiment) -> Reader:
             raise ConfigError(f"experiment {experiment.id!r}: cells are those of a crossing; write `design: crossing`")
 
 
-def _read_text(trial: Row, reply: Row) -> Found:
-    finish = "length" if reply["status"] == "truncated" else reply["finish_reason"]
-    reading = _read_cached(reply["text"], tuple(trial["labels"]), tuple(trial["option_texts"]), finish)
-    return {
-        "outcome": reading.status,
-        "slot": reading.slot,
-        "candidates": list(reading.candidates),
-        "rule": reading.rule,
-    }
-
-
-@lru_cache(maxsize=4096)
-def _read_cached(
-    text: str | None, labels: tuple[str, ...], option_texts: tuple[str, ...], finish: str | None
-) -> Reading:
-    return read_answer(text, labels=labels, option_texts=option_texts, finish_reason=finish)
-
-
 def _read_labels(trial: Row, reply: Row, min_mass: float) -> Found:
-    return _from_reading(read_label_logprobs(_listed(reply), trial["labels"], min_mass=min_mass))
+    return _from_reading(read_label_logprobs(listed_tokens(reply), trial["labels"], min_mass=min_mass))
 
 
 def _read_choice(trial: Row, reply: Row) -> Found:
     """Read a vendor's own choice probabilities: a whole distribution over the labels, in which 0 is left out."""
-    listed = _listed(reply) or []
+    listed = listed_tokens(reply) or []
     total = math.fsum(math.exp(value) for _, value in listed)
     if listed and abs(total - 1) > _ROUNDED:
         return {"outcome": "unusable", "rule": "choice_probability", "label_mass": min(total, 1.0)}
@@ -86,11 +67,6 @@ def _read_choice(trial: Row, reply: Row) -> Found:
     bound = min([_WRITTEN_AS_ZERO, *(value for _, value in whole)])
     reading = read_label_logprobs(whole, trial["labels"], min_mass=1 - _ROUNDED, censor_bound=bound)
     return _from_reading(reading) | {"rule": "choice_probability"}
-
-
-def _listed(reply: Row) -> list[tuple[str, float]] | None:
-    tokens, values = reply["top_tokens"], reply["top_logprobs"]
-    return None if tokens is None or values is None else list(zip(tokens, values, strict=True))
 
 
 def _from_reading(reading: LabelReading) -> Found:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from counterbalance.config import Analysis, Cell
 from counterbalance.contrasts import Condition as Known
 from counterbalance.designs.crossing.conditions import CELL_BLOCKS, CONDITIONS, Condition
+from counterbalance.designs.crossing.effects import EFFECTS
 from counterbalance.designs.crossing.estimate import known_conditions
-from counterbalance.report.crossing.words import kind_of, lead, sentence, verdict_of, verdict_words
-from counterbalance.report.numbers import CellNumbers, Number, Shown
-from counterbalance.report.planned import ContrastRow, amount, contrast_rows, ends, negative, p_words
+from counterbalance.report.crossing.words import kind_of, lead, sentence, verdict_words
+from counterbalance.report.numbers import CellNumbers, Number, Shown, mixture_of, verdict_of
+from counterbalance.report.planned import ContrastRow, amount, contrast_notes, contrast_rows, ends, negative, p_words
 from counterbalance.report.published import is_published
-from counterbalance.report.text import MISSING, count, percent, plural
+from counterbalance.report.text import MISSING, anchor_of, count, listing, percent, plural
 
 SETS = (("kept", ""), ("all", "@all"))
 
@@ -54,9 +55,11 @@ class CellView:
     published: bool
     size: str
     mixture: str
-    effects: Sequence[tuple[str, Sequence[EffectRow]]]
+    effects: Sequence[tuple[str, Sequence[EffectRow], Sequence[str]]]
+    """By set of items: a row for each condition, and what has to be said of numbers in them."""
     contrasts: Sequence[tuple[ContrastRow, bool]]
     """Each with whether its verdict differs between the sets."""
+    contrast_notes: Sequence[tuple[str, str]]
     differing: Sequence[str]
     left_out: Sequence[tuple[str, str]]
     statuses: Sequence[tuple[str, str, Sequence[str]]]
@@ -67,16 +70,14 @@ class CellView:
 def view_cell(cell: Cell, numbers: CellNumbers, analysis: Analysis) -> CellView:
     """Format one cell's estimates; planned contrasts in the plan's order."""
     verdict = verdict_of(numbers)
-    mixture = numbers.get("models_returned")
     probability = cell.experiment.read.kind == "generate"
     asked = asked_conditions(numbers)
     differing = _differing(numbers)
-    names = (cell.experiment.id, cell.model.id, cell.dataset.id)
     published = is_published(cell)
     known = known_conditions(analysis, published=published)
     contrasts = contrast_rows(numbers, analysis.contrasts)
     return CellView(
-        anchor=f"cell-{'.'.join(names)}",
+        anchor=anchor_of(cell.name),
         model=cell.model.id,
         subset=cell.dataset.id,
         verdict=verdict,
@@ -88,12 +89,17 @@ def view_cell(cell: Cell, numbers: CellNumbers, analysis: Analysis) -> CellView:
         probability=probability,
         published=published,
         size=_size(numbers, "number" if published else "call"),
-        mixture=(mixture.reason or "more than one model answered") if mixture else "",
+        mixture=mixture_of(numbers),
         effects=[
-            (name, [_effect_row(numbers, condition, known, suffix, differing) for condition in asked])
+            (
+                name,
+                [_effect_row(numbers, condition, known, suffix, differing) for condition in asked],
+                _effect_notes(numbers, [condition.name for condition in asked], suffix),
+            )
             for name, suffix in SETS
         ],
         contrasts=[(row, any(text.startswith(f"contrast.{row.name} ") for text in differing)) for row in contrasts],
+        contrast_notes=contrast_notes(contrasts),
         differing=differing,
         left_out=_left_out(numbers),
         statuses=_statuses(numbers),
@@ -143,6 +149,24 @@ def _effect_row(
     )
 
 
+def _effect_notes(numbers: CellNumbers, asked: Sequence[str], suffix: str) -> list[str]:
+    """Say which effects have no interval or no verdict, or a caveat, and why: a sentence for each reason."""
+    where: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for effect in EFFECTS:
+        reasons: dict[str, list[str]] = {}
+        for name in asked:
+            number = numbers.get(f"{effect}.{name}{suffix}")
+            if number is not None and number.reason:
+                reasons.setdefault(number.reason, []).append(name)
+        for reason, found in reasons.items():
+            where.setdefault((reason, tuple(found)), []).append(effect)
+    notes = []
+    for (reason, conditions), effects in where.items():
+        place = "every condition" if list(conditions) == list(asked) else listing(list(conditions))
+        notes.append(f"{listing(effects).capitalize()} in {place}: {reason}.")
+    return notes
+
+
 def _differing(numbers: CellNumbers) -> list[str]:
     number = numbers.get("sets_differ")
     text = (number.reason or "") if number else ""
@@ -181,7 +205,7 @@ def _size(numbers: Mapping[str, Number], unit: str) -> str:
 def _null(numbers: CellNumbers, name: str) -> str:
     number = numbers.get(name)
     label = number.label if number and number.label else "not_evaluable"
-    return {"pass": "pass", "fail": "FAIL", "not_applicable": "n/a"}.get(label, "?")
+    return {"pass": "pass", "fail": "FAIL", "not_applicable": "n/a"}.get(label, "not evaluable")
 
 
 def _share(number: Number | None) -> str:

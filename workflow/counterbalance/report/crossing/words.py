@@ -95,12 +95,6 @@ def kind_of(verdict: str) -> str:
 CHIPS = {kind_of(verdict): words for verdict, words in VERDICTS.items()}
 
 
-def verdict_of(cell: CellNumbers) -> str:
-    """Return the verdict's label, or an empty string where there is none."""
-    number = cell.get("verdict")
-    return (number.label or "") if number else ""
-
-
 def verdict_words(verdict: str) -> str:
     """Return a verdict as the report names it."""
     return VERDICTS.get(verdict) or verdict.replace("_", " ") or "No verdict"

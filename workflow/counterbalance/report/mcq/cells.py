@@ -4,18 +4,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from counterbalance.config import Cell
+from counterbalance.report.mcq.caveats import caveats
 from counterbalance.report.mcq.kinds import shape_words
-from counterbalance.report.mcq.notes import Context, lead, mixture_of, sentence, verdict_of, verdict_words
+from counterbalance.report.mcq.notes import DETECTABLE, Context, lead, sentence, verdict_words
 from counterbalance.report.mcq.parts import PartRow, is_part, part_rows
 from counterbalance.report.mcq.slots import Slot, has_series, read_slots
-from counterbalance.report.numbers import CellNumbers, Number, Shown, show, show_p
-from counterbalance.report.text import MISSING, count, percent
+from counterbalance.report.numbers import CellNumbers, Number, Shown, mixture_of, show, show_p, verdict_of
+from counterbalance.report.text import MISSING, anchor_of, count, percent
 
 _FACTS = (
     ("Accuracy", "accuracy"),
     ("Accuracy band", "band"),
     ("V, corrected", "V.corrected"),
-    ("Smallest V it would have shown", "detectable_V"),
+    ("Smallest V it would have shown", DETECTABLE),
     ("Shape of the effect", "shape.label"),
     ("Same option in every order", "consistency"),
     ("Disagrees with itself, same order", "disagreement.same_order"),
@@ -146,7 +147,7 @@ def view_cell(cell: Cell, numbers: CellNumbers, labels: Sequence[str], context: 
     heads = _CHOICE_HEADS if cell.experiment.read.kind == "decide" else {}
     v = show(numbers.get("V.corrected"))
     return CellView(
-        anchor=f"cell-{cell.name.replace('/', '.')}",
+        anchor=anchor_of(cell.name),
         model=cell.model.id,
         subset=cell.dataset.id,
         verdict=verdict,
@@ -161,7 +162,7 @@ def view_cell(cell: Cell, numbers: CellNumbers, labels: Sequence[str], context: 
         absent=[] if verdict == "not_asked" else _absent(facts),
         accuracy=show(numbers.get("accuracy")),
         band=show(numbers.get("band")),
-        detectable=show(numbers.get("detectable_V")),
+        detectable=show(numbers.get(DETECTABLE)),
         slots=slots,
         series=[
             (heads.get(name, head), [show(slot.series(name)) for slot in slots])
@@ -171,7 +172,7 @@ def view_cell(cell: Cell, numbers: CellNumbers, labels: Sequence[str], context: 
         published=published,
         calibrated=calibrated,
         gaps=list(dict.fromkeys(shown.note for shown in compared if shown.note)),
-        caveats=_caveats(numbers),
+        caveats=caveats(numbers),
         mixture=mixture,
         parts=part_rows(numbers),
     )
@@ -203,13 +204,6 @@ def _fact(number: Number | None, mixture: str) -> Shown:
     return shown
 
 
-def _caveats(numbers: CellNumbers) -> list[str]:
-    """Return what is said beside sound numbers; the reason of a label stands beside the label."""
-    whole = [number for name, number in numbers.items() if not is_part(name)]
-    found = [n.reason for n in whole if n.reason and n.status == "ok" and n.label is None]
-    return list(dict.fromkeys(found))
-
-
 def _absent(facts: Sequence[tuple[str, Shown]]) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for term, shown in facts:
@@ -231,12 +225,23 @@ def _shown(numbers: CellNumbers, source: str) -> Shown:
 
 
 def _size(numbers: CellNumbers) -> str:
-    """The largest n of the cell: single quantities may rest on fewer."""
+    """The n of the whole cell: single quantities may rest on fewer."""
     if not numbers:
         return "no estimates"
-    items = max(number.n_items for number in numbers.values())
-    calls = max(number.n_calls for number in numbers.values())
-    return f"{count(items)} items, {count(calls)} calls"
+    # One for each number of options.
+    whole = [numbers[f"status.ok{mark}"] for mark in _marks(numbers)]
+    items, calls = sum(number.n_items for number in whole), sum(number.n_calls for number in whole)
+    if not calls:
+        items, calls = (max(getattr(number, name) for number in numbers.values()) for name in ("n_items", "n_calls"))
+    groups = numbers.get("groups")
+    within = "" if groups is None or groups.estimate is None else f" in {count(int(groups.estimate))} groups"
+    return f"{count(items)} items{within}, {count(calls)} calls"
+
+
+def _marks(numbers: CellNumbers) -> list[str]:
+    """Return what ends the names of each number of options: nothing for the usual one."""
+    found = [name.removeprefix("status.ok") for name in numbers if name.startswith("status.ok") and not is_part(name)]
+    return [mark for mark in found if not mark or mark.startswith("@k=")]
 
 
 def _spark(slots: Sequence[Slot], even: float | None) -> Spark | None:
@@ -270,12 +275,8 @@ class StatusRow:
 
 def status_rows(view: CellView, numbers: CellNumbers) -> list[StatusRow]:
     """Return a cell's outcomes other than `ok` that happened at least once, most frequent first."""
-    found = {
-        quantity.removeprefix("status."): number.estimate or 0.0
-        for quantity, number in numbers.items()
-        if quantity.startswith("status.") and ".slot_" not in quantity and "@" not in quantity
-    }
-    answered = show(numbers.get("status.ok"), as_percent=True).text
+    found = _outcomes(numbers)
+    answered = percent(found["ok"]) if "ok" in found else MISSING
     rows = []
     for outcome, share in sorted(found.items(), key=lambda pair: (-pair[1], pair[0])):
         if outcome != "ok" and share > 0:
@@ -283,6 +284,19 @@ def status_rows(view: CellView, numbers: CellNumbers) -> list[StatusRow]:
             by_slot = [(show(number, as_percent=True).text, _value(number) or 0.0) for number in slots]
             rows.append(StatusRow(view, outcome.replace("_", " "), answered, percent(share), by_slot))
     return rows
+
+
+def _outcomes(numbers: CellNumbers) -> dict[str, float]:
+    """Return the share of each outcome, over the items with any number of options."""
+    calls = {mark: numbers[f"status.ok{mark}"].n_calls for mark in _marks(numbers)}
+    found: dict[str, float] = {}
+    for quantity, number in numbers.items():
+        name, mark, size = quantity.partition("@")
+        weight = calls.get(f"{mark}{size}", 0) / max(1, sum(calls.values()))
+        if name.startswith("status.") and ".slot_" not in name and weight:
+            outcome = name.removeprefix("status.")
+            found[outcome] = found.get(outcome, 0.0) + weight * (number.estimate or 0.0)
+    return found
 
 
 def counts_replies(numbers: CellNumbers) -> bool:

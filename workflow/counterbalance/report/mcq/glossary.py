@@ -52,9 +52,9 @@ GLOSSARY = (
     ),
     (
         "Smallest V it would have shown",
-        "detectable_V",
+        "detectable_V.family, detectable_V",
         "The V that this cell would have found with the stated power, given its number of items, its accuracy and its "
-        "own noise.",
+        "own noise, at the level that the correction for all tests leaves; the second, were it tested alone.",
     ),
     (
         "Slot bonus",

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from counterbalance.config import Analysis
+from counterbalance.report.mcq.parts import is_part
 from counterbalance.report.mcq.slots import Slot
-from counterbalance.report.numbers import CellNumbers, show
+from counterbalance.report.numbers import CellNumbers, Number, mixture_of, show, verdict_of
 from counterbalance.report.text import listing, p_equals, percent, proportion
 
 VERDICTS = {
@@ -16,6 +17,8 @@ VERDICTS = {
     "degenerate": "Degenerate",
     "not_asked": "Not asked",
 }
+DETECTABLE = "detectable_V.family"
+"""The smallest V that a cell would have shown at the level at which its verdict is taken."""
 MIXED = "mixed"
 """Stands for the verdict of a cell that more than one model answered, where cells are counted."""
 
@@ -37,18 +40,6 @@ class Context:
     even: float | None
 
 
-def verdict_of(cell: CellNumbers) -> str:
-    """Return the verdict's label, or an empty string where there is none."""
-    number = cell.get("verdict")
-    return (number.label or "") if number else ""
-
-
-def mixture_of(cell: CellNumbers) -> str:
-    """Return who answered a cell, if it was more than one model; an empty string for any other cell."""
-    number = cell.get("models_returned")
-    return (number.reason or "more than one model answered") if number else ""
-
-
 def verdict_words(verdict: str) -> str:
     """Return a verdict as the report names it."""
     return VERDICTS.get(verdict) or verdict.replace("_", " ") or _NO_VERDICT
@@ -66,11 +57,11 @@ def sentence(cell: CellNumbers, slots: Sequence[Slot], context: Context) -> str:
         return _as_sentence(mixture)
     parts = []
     if verdict not in ("bias", "no_bias_seen"):
-        parts.append(_why(cell, context))
+        parts.append(_why(cell))
     if verdict != "degenerate":
         parts.append(_preference(slots, context))
         if verdict == "bias":
-            parts.append(_accuracies(slots))
+            parts += [_accuracies(slots), _where(cell)]
     parts.append(_numbers(cell))
     if verdict == "no_bias_seen":
         parts.append(_could_have_seen(cell, context))
@@ -78,17 +69,18 @@ def sentence(cell: CellNumbers, slots: Sequence[Slot], context: Context) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _why(cell: CellNumbers, context: Context) -> str:
+def _why(cell: CellNumbers) -> str:
     verdict = cell.get("verdict")
-    detectable = cell.get("detectable_V")
-    if verdict is not None and verdict.label == "not_measurable" and detectable and detectable.estimate is not None:
-        return (
-            f"Only a V of {proportion(detectable.estimate)} or more would have been seen with "
-            f"{percent(context.analysis.detectable_power)} power, and the plan asks for "
-            f"{proportion(context.analysis.measurable_v)}; this is no evidence that there is no bias."
-        )
     reasons = [number.reason for number in (verdict, cell.get("V.corrected")) if number and number.reason]
-    return _as_sentence(reasons[0]) if reasons else "The estimates give no reason."
+    said = _as_sentence(reasons[0]) if reasons else "The estimates give no reason."
+    no_evidence = verdict is not None and verdict.label == "not_measurable"
+    return f"{said} This is no evidence that there is no bias." if no_evidence else said
+
+
+def _where(cell: CellNumbers) -> str:
+    """Say which part of the cell a bias was found in, and whether answers are missing by position."""
+    reason = cell["verdict"].reason or ""
+    return _as_sentence(reason) if "among the items" in reason or "go missing" in reason else ""
 
 
 def _preference(slots: Sequence[Slot], context: Context) -> str:
@@ -129,13 +121,20 @@ def _numbers(cell: CellNumbers) -> str:
         shown = show(v)
         parts.append(f"V\u00a0{shown.text} {shown.interval}".strip())
     tests = [
-        f"{p_equals(number.p_adjusted)} on {name}"
-        for name, number in (("accuracy", cell.get("relabelling.accuracy")), ("picks", cell.get("relabelling.picks")))
-        if number is not None and number.p_adjusted is not None
+        f"{p_equals(number.p_adjusted)} on {name}{f' ({size} options)' if size else ''}"
+        for name, size, number in tests_of(cell)
+        if number.p_adjusted is not None
     ]
     if tests:
         parts.append(f"Holm {listing(tests)}")
     return f"{'; '.join(parts)}." if parts else ""
+
+
+def tests_of(cell: CellNumbers) -> list[tuple[str, str, Number]]:
+    """Return the tests that decide, of every number of options: what is tested, that number, and the test."""
+    split = ((*name.partition("@k=")[::2], number) for name, number in cell.items() if not is_part(name))
+    named = {f"relabelling.{what}": what for what in ("accuracy", "picks")}
+    return [(named[name], size, number) for name, size, number in split if name in named]
 
 
 def _floor(cell: CellNumbers) -> str:
@@ -164,12 +163,14 @@ def caution(cell: CellNumbers) -> str:
 
 
 def _could_have_seen(cell: CellNumbers, context: Context) -> str:
-    detectable = cell.get("detectable_V")
+    detectable = cell.get(DETECTABLE)
     if detectable is None or detectable.estimate is None:
         return "How small a bias would have been seen is not known."
+    if any(size for _, size, _ in tests_of(cell)):
+        return _as_sentence(cell["verdict"].reason or "")
     return (
         f"A V of {proportion(detectable.estimate)} or more would have been seen with "
-        f"{percent(context.analysis.detectable_power)} power."
+        f"{percent(context.analysis.detectable_power)} power, the correction for all tests included."
     )
 
 

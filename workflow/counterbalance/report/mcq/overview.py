@@ -9,9 +9,10 @@ from counterbalance.report.mcq.cells import CellView
 from counterbalance.report.mcq.figures.goldilocks import HEIGHT, Point, draw_goldilocks, v_limit
 from counterbalance.report.mcq.gallery import Figured
 from counterbalance.report.mcq.kinds import kind_of
+from counterbalance.report.mcq.notes import DETECTABLE, tests_of
 from counterbalance.report.mcq.pooled import pooled, value_of, verdict_in_count
 from counterbalance.report.mcq.section import Section
-from counterbalance.report.numbers import Shown, show, show_p
+from counterbalance.report.numbers import CellNumbers, Number, Shown, show, show_p
 from counterbalance.report.sources import Sources
 from counterbalance.report.text import dollars, percent, plural, proportion
 from counterbalance.scouting.outcome import CellDecision, read_decisions
@@ -169,11 +170,15 @@ def _entry(number: int, entry: Figured, kind: str, *, several: bool, top: float)
         cell=entry.view,
         experiment=entry.cell.experiment.id,
         kind=kind,
-        tests=[
-            (word, show_p(entry.numbers.get(f"relabelling.{word}"), adjusted=True)) for word in ("accuracy", "picks")
-        ],
+        tests=[(word, show_p(_clearest(entry.numbers, word), adjusted=True)) for word in ("accuracy", "picks")],
         reach=_reach(entry, top),
     )
+
+
+def _clearest(numbers: CellNumbers, word: str) -> Number | None:
+    """Return the test with the smallest corrected p over all numbers of options."""
+    found = [number for name, _, number in tests_of(numbers) if name == word]
+    return min(found, key=lambda number: 2.0 if number.p_adjusted is None else number.p_adjusted, default=None)
 
 
 def _name(entry: Figured, several: bool) -> str:
@@ -190,7 +195,7 @@ def _kind(entry: Figured, analysis: Analysis, scouted: CellDecision | None) -> s
         return "more than one model answered"
     if verdict == "bias":
         return kind_of(entry.numbers, analysis)
-    detectable = value_of(entry, "detectable_V")
+    detectable = value_of(entry, DETECTABLE)
     if detectable is None or verdict not in ("no_bias_seen", "not_measurable"):
         return ""
     return f"{'sees only' if verdict == 'not_measurable' else 'sees'} V ≥ {proportion(detectable)}"
@@ -215,12 +220,12 @@ def _point(number: int, entry: Figured, several: bool) -> Point | None:
         v=place[1],
         low=v.low,
         high=v.high,
-        detectable=value_of(entry, "detectable_V"),
+        detectable=value_of(entry, DETECTABLE),
     )
 
 
 def _in_words(entry: Figured) -> str:
-    v, detectable = entry.view.v, show(entry.numbers.get("detectable_V"))
+    v, detectable = entry.view.v, show(entry.numbers.get(DETECTABLE))
     accuracy = value_of(entry, "accuracy")
     parts = [
         entry.view.words,
@@ -240,7 +245,7 @@ def _reach(entry: Figured, top: float) -> Reach | None:
         return round(100 * min(1.0, max(0.0, value / top)), 2)
 
     low, high, detectable = (
-        None if value is None else place(value) for value in (v.low, v.high, value_of(entry, "detectable_V"))
+        None if value is None else place(value) for value in (v.low, v.high, value_of(entry, DETECTABLE))
     )
     return Reach(place(v.estimate), low, high, detectable, _in_words(entry))
 
